@@ -21,6 +21,7 @@ pub mod warp;
 pub mod wsim;
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use airpath_core::Span;
@@ -260,6 +261,10 @@ pub struct RunArgs {
     /// hundredth of the link's delay, at most 20 us [default: off; without a word: on].
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "on", help_heading = "Engine")]
     pub economy: Option<Economy>,
+    /// Threads that carry packets, where the scenario has several links that share nothing [default: half of the
+    /// processors].
+    #[arg(long, value_name = "N", help_heading = "Engine")]
+    pub loops: Option<NonZeroUsize>,
     /// Calibration file of this machine, or none [default: the file that `airpath timing calibrate` stored for this
     /// host and user, if it still matches].
     #[arg(long, value_name = "FILE|none", help_heading = "Engine")]

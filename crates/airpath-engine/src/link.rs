@@ -105,12 +105,12 @@ pub fn only_path(scenario: &Scenario) -> Result<PathConfig> {
     }
 }
 
-/// Problem of `paths` paths that share no medium.
-pub fn apart(paths: usize) -> String {
+/// Problem of so many links that share no medium.
+fn apart(links: usize) -> String {
     format!(
-        "the scenario has {paths} paths that share nothing, and a run is over one path, or over the paths of the users \
-         of a cell: let them share a hop by [[media]] (docs/scenario/cells.md; examples/cell-wired.toml), or keep one \
-         [[paths]]"
+        "the scenario has {links} links that share nothing, and this is over one path, or over the paths of the users of \
+         a cell: `airpath exec` and `shell` run such links side by side (docs/scenario/links.md); otherwise let them \
+         share a hop by [[media]] (docs/scenario/cells.md), or keep one [[paths]]"
     )
 }
 
@@ -120,6 +120,10 @@ pub fn apart(paths: usize) -> String {
 /// When it has several paths that share no media, which one command cannot use.
 pub fn machine(scenario: &Scenario) -> Result<MachineConfig> {
     if scenario.is_cell() {
+        let links = scenario.independent().map_err(usage)?.len();
+        if links > 1 {
+            return Err(Failure::usage(apart(links)));
+        }
         return scenario.machine().map_err(usage);
     }
     only_path(scenario).map(MachineConfig::Path)

@@ -22,6 +22,7 @@ use nix::unistd::{Pid, geteuid};
 use crate::capability::{self, Bounds};
 use crate::error::{Attempting, LiveError, Result};
 use crate::session::SessionEnd;
+use crate::side_by_side;
 use crate::supervise::{EngineProcess, Inherited};
 
 /// A command to run.
@@ -105,6 +106,20 @@ pub fn start_failure_status(error: &LiveError) -> i32 {
     }
 }
 
+/// A command that only has to be spawned.
+#[derive(Debug)]
+struct Prepared {
+    command: Command,
+    program: OsString,
+}
+
+impl Prepared {
+    fn spawn(mut self) -> Result<Pid> {
+        let child = self.command.spawn().attempting(|| format!("start `{}`", self.program.to_string_lossy()))?;
+        Ok(Pid::from_raw(child.id() as i32))
+    }
+}
+
 /// All commands of a run. Only the engine process (PID 1 of its namespace)
 /// may hold one, for it reaps every child there is.
 #[derive(Debug)]
@@ -136,6 +151,25 @@ impl Commands {
     /// # Errors
     /// See [`start_failure_status`].
     pub fn start(&mut self, endpoint: &SessionEnd, spec: CommandSpec) -> Result<CommandId> {
+        let pid = self.prepare(endpoint, spec)?.spawn()?;
+        Ok(self.enter(pid))
+    }
+
+    /// Starts several commands at a time, and returns what came of each.
+    pub fn start_all(&mut self, commands: Vec<(&SessionEnd, CommandSpec)>) -> Vec<Result<CommandId>> {
+        let prepared = commands.into_iter().map(|(endpoint, spec)| self.prepare(endpoint, spec)).collect();
+        // Only this thread reaps: none of them is forgotten before it is entered.
+        let started = side_by_side::map(prepared, |_, prepared: Result<Prepared>| prepared?.spawn());
+        started.into_iter().map(|pid| pid.map(|pid| self.enter(pid))).collect()
+    }
+
+    fn enter(&mut self, pid: Pid) -> CommandId {
+        let id = CommandId(pid);
+        self.running.insert(pid, id);
+        id
+    }
+
+    fn prepare(&self, endpoint: &SessionEnd, spec: CommandSpec) -> Result<Prepared> {
         let program = spec.program.clone();
         let mounts = endpoint.mounts().ok_or_else(|| {
             LiveError::Request(format!("`{}` cannot be started in a network of others", program.to_string_lossy()))
@@ -164,11 +198,7 @@ impl Commands {
         // SAFETY: `Entry::enter` makes system calls only; it neither allocates
         // nor takes locks.
         unsafe { command.pre_exec(move || entry.enter()) };
-        let child = command.spawn().attempting(|| format!("start `{}`", program.to_string_lossy()))?;
-        let pid = Pid::from_raw(child.id() as i32);
-        let id = CommandId(pid);
-        self.running.insert(pid, id);
-        Ok(id)
+        Ok(Prepared { command, program })
     }
 
     /// Reaps everything that has ended, orphans included, and returns the

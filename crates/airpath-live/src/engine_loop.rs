@@ -184,7 +184,6 @@ pub struct EngineLoop {
     frozen_clock: bool,
     economy: Economy,
     single_departures: bool,
-    traffic: Option<std::sync::Arc<TrafficNotifier>>,
     /// Orders whose time is to come.
     later: Later,
 }
@@ -222,7 +221,6 @@ impl EngineLoop {
             frozen_clock: false,
             economy: Economy::Off,
             single_departures: false,
-            traffic: None,
             later: Later::default(),
         };
         Ok((engine, Handle { words: sender, notifier }))
@@ -246,12 +244,6 @@ impl EngineLoop {
     #[must_use]
     pub fn with_single_departures(self) -> EngineLoop {
         EngineLoop { single_departures: true, ..self }
-    }
-
-    /// Tells `notifier` of whatever passes.
-    #[must_use]
-    pub fn notifying(self, notifier: Option<std::sync::Arc<TrafficNotifier>>) -> EngineLoop {
-        EngineLoop { traffic: notifier, ..self }
     }
 
     /// Runs until it is told to stop.
@@ -495,7 +487,6 @@ impl EngineLoop {
         // No machine goes beyond an order that is to come.
         let limit = self.later.next_ns().map_or(Time::NEVER, |at_ns| self.time_of(at_ns));
         let mut next = 0;
-        let mut driven = false;
         let mut reading =
             Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
         for (link, ports) in self.links.iter_mut().zip(self.first_ports.windows(2)) {
@@ -509,7 +500,7 @@ impl EngineLoop {
             // Before the run begins there is no time for the machine to be in.
             if self.started && (has_read || link.next_deadline() <= now) {
                 link.drive(now, clock)?;
-                driven = true;
+                link.tell_of_traffic();
             }
             if !link.is_behind() {
                 link.measurements.looked();
@@ -520,16 +511,7 @@ impl EngineLoop {
                 self.waiter.watch_port(descriptor, ports[0] + u32::from(port.0), !leave)?;
             }
         }
-        if driven {
-            self.tell_of_traffic();
-        }
         Ok(())
-    }
-
-    fn tell_of_traffic(&self) {
-        if let Some(notifier) = &self.traffic {
-            notifier.passed();
-        }
     }
 
     /// Carries out an order at the time at which it was received: what came before it is read and
@@ -558,7 +540,7 @@ impl EngineLoop {
                 return Ok(Answer::Refused(error));
             }
             link.drive(link.driven_to(), clock)?;
-            self.tell_of_traffic();
+            link.tell_of_traffic();
         }
         let link = &self.links[order.link];
         let at = if order.command.is_some() { link.driven_to() } else { now };

@@ -31,14 +31,14 @@ pub fn set_limits(limits: Limits) -> nix::Result<()> {
 }
 
 /// Allows this process as many open files as it may have. Commands get what the run began with.
-pub(crate) fn allow_most() {
+pub fn allow_most() {
     if let Some((_, most)) = limits() {
         let _ = set_limits((most, most));
     }
 }
 
 /// True if so many users still find the descriptors that they will need, of which `like` is one.
-pub(crate) fn suffice_for(users: usize, like: impl AsFd) -> bool {
+pub fn suffice_for(users: usize, like: impl AsFd) -> bool {
     let needed = OF_A_RUN + users * OF_A_USER;
     let held: Result<Vec<OwnedFd>, _> = (0..needed).map(|_| like.as_fd().try_clone_to_owned()).collect();
     held.is_ok()
@@ -50,7 +50,7 @@ pub(crate) fn explain(error: LiveError, users: usize) -> LiveError {
 }
 
 /// The error for users who need more open files than there may be.
-pub(crate) fn too_many_users(users: usize) -> LiveError {
+pub fn too_many_users(users: usize) -> LiveError {
     let most = limits().map_or_else(String::new, |(most, _)| format!(" ({most})"));
     LiveError::Missing(format!(
         "{users} users need more open files than this process may have{most}; raise the limit, as root with \

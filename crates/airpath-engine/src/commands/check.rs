@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::CheckArgs;
 use crate::error::Result;
-use crate::link::{apart, read};
+use crate::link::read;
 use crate::status::UNDONE;
 use crate::terminal::{say, show};
 
@@ -28,7 +28,7 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
             .and_then(|scenario| Ok((scenario.paths()?, scenario.media()?, scenario.advice(None)?)));
         match checked {
             Ok((paths, media, advice)) if args.json => {
-                let warnings: Vec<_> = warnings(&paths, &media).collect();
+                let warnings: Vec<_> = warnings(&paths).collect();
                 let mut told = json!({
                     "file": name, "valid": true, "paths": paths.len(), "advice": advice, "warnings": warnings,
                 });
@@ -61,7 +61,7 @@ pub fn run(args: &CheckArgs) -> Result<i32> {
                     );
                 }
                 advice.iter().for_each(|advice| show!("{name}: advice: {advice}\n"));
-                for warning in warnings(&paths, &media) {
+                for warning in warnings(&paths) {
                     say!("{name}: warning: {warning}");
                 }
             }
@@ -106,9 +106,8 @@ fn media_count(number: usize) -> String {
 }
 
 /// Warnings about valid settings that nobody can want.
-fn warnings(paths: &[NamedPath], media: &[MediumOfCell]) -> impl Iterator<Item = String> {
-    let apart = (paths.len() > 1 && media.is_empty()).then(|| apart(paths.len()));
-    paths.iter().filter_map(|path| too_much(&path.config.background)).chain(apart)
+fn warnings(paths: &[NamedPath]) -> impl Iterator<Item = String> {
+    paths.iter().filter_map(|path| too_much(&path.config.background))
 }
 
 fn count(number: usize, noun: &str) -> String {

@@ -13,8 +13,10 @@ use super::near;
 use crate::cli::ExecArgs;
 use crate::error::{Failure, Result};
 use crate::link;
-use crate::run::from_options::request;
-use crate::run::{RunRequest, calibrated, commands, conclude, lines, live, replications, warp};
+use crate::run::from_options::request_of_links;
+use crate::run::{
+    RunRequest, calibrated, commands, conclude, lines, links, live, replications, summary_of_links, warp,
+};
 use crate::terminal::{say, show};
 
 /// Runs it once, or as often as asked; the exit status is the command's.
@@ -48,9 +50,10 @@ pub fn run(args: &ExecArgs) -> Result<i32> {
         ));
     }
     if args.replications > 1 {
+        links::refuse(&scenario, "--replications")?;
         return replications::run(args, &scenario);
     }
-    let mut request = request(&args.run, scenario, args.command.clone())?;
+    let mut request = request_of_links(&args.run, scenario, args.command.clone())?;
     commands::of_exec(&mut request, args)?;
     lines::of_command(&mut request, &args.lines, args.clock)?;
     if args.clock == Clock::Warp && !is_guest() {
@@ -87,7 +90,11 @@ pub fn start(request: RunRequest, install_engine: bool) -> Result<i32> {
         return near::start(request, parts, install_engine);
     }
     launch(request, |process, request| {
-        let finished = live::run(&process, request, None).and_then(|outcome| conclude::conclude(request, outcome));
+        let finished = match request.links() {
+            Ok(links) if links.len() > 1 => live::run_links(&process, request, &links, None)
+                .and_then(|outcomes| summary_of_links::conclude_links(request, &links, outcomes)),
+            _ => live::run(&process, request, None).and_then(|outcome| conclude::conclude(request, outcome)),
+        };
         finished.unwrap_or_else(|failure| {
             say!("airpath: {failure}");
             failure.status()

@@ -12,7 +12,7 @@ use airpath_live::{privilege, supervise};
 use airpath_log::place;
 
 use crate::error::{Failure, Result};
-use crate::run::RunRequest;
+use crate::run::{RunRequest, links};
 
 /// Makes the folder of `request`, and does `work` in an engine process.
 ///
@@ -24,23 +24,25 @@ pub fn launch(mut request: RunRequest, work: impl FnOnce(EngineProcess, &RunRequ
         airpath_log::folder::create(folder).map_err(Failure::log)?;
         // The engine's process may be moved about; what it writes to is not.
         request.out = Some(absolute(folder)?);
+        links::make_folders(&request)?;
     }
     if let Err(failure) = open_json(&mut request) {
-        if let Some(folder) = &request.out {
-            let _ = airpath_log::folder::take_back(folder, request.out_is_ours);
-        }
+        links::take_back_folders(&request);
         return Err(failure);
     }
     let taken_back = |failure| {
-        if let Some(folder) = &request.out {
-            let _ = airpath_log::folder::take_back(folder, request.out_is_ours);
-        }
+        links::take_back_folders(&request);
         Failure::live(failure)
     };
     privilege::acquire(request.as_root).map_err(taken_back)?;
     // In a guest nobody is there to be told.
     let _presence = if airpath_warp::guest::is_guest() { None } else { Presence::announce() };
-    supervise::run(|process| work(process, &request)).map_err(taken_back)
+    let status = supervise::run(|process| work(process, &request)).map_err(taken_back)?;
+    if links::of(&request.scenario)?.is_some() {
+        // Of a run that did not begin nothing is left, and of one that did the folders of its links.
+        links::take_back_folders(&request);
+    }
+    Ok(status)
 }
 
 /// Opens the file for the summary as JSON, if `request` names one.

@@ -9,7 +9,7 @@ use super::exec;
 use crate::cli::ShellArgs;
 use crate::error::{Failure, Result};
 use crate::link;
-use crate::run::from_options::request;
+use crate::run::from_options::request_of_links;
 use crate::run::{calibrated, commands, greeting, lines};
 use crate::terminal::show;
 
@@ -30,7 +30,7 @@ pub fn run(args: &ShellArgs) -> Result<i32> {
         args.command.clone()
     };
     let name = scenario.name.clone();
-    let mut request = request(&args.run, scenario, command)?;
+    let mut request = request_of_links(&args.run, scenario, command)?;
     if args.command.is_empty() && !args.no_banner && !args.run.quiet {
         request.environment = greeting::greet(&args.link, name.as_deref(), &request.machine, &request.clients[0][0]);
     }

@@ -11,7 +11,7 @@ use airpath_live::socket_losses;
 use airpath_log::{Clock, EndResults, Holds, SocketLosses, Waits};
 
 use super::request::RunRequest;
-use super::workload::Workload;
+use super::workload::{Failures, Workload};
 use crate::control::around::Around;
 
 /// State of both ends when the run began.
@@ -19,31 +19,36 @@ pub struct EndsWatch {
     sockets: Vec<io::Result<SocketLosses>>,
     around: Option<Around>,
     shared: bool,
-    unreadable: Vec<String>,
+}
+
+/// Measurements of the commands' waits; the reason where there are none.
+pub type MeasuredWaits = Result<Option<(Waits, Holds)>, String>;
+
+/// Waits of the commands of `workload` since they were measured.
+pub fn measured_waits(workload: &mut Workload<'_>) -> MeasuredWaits {
+    workload.measured_waits().map_err(|error| cannot_tell_waits(&error))
+}
+
+/// Begins to measure how long commands wait for a processor; the reason where that cannot be.
+pub fn measure_waits(request: &RunRequest, workload: &mut Workload<'_>) -> Option<String> {
+    // Where time stands still while anybody works, nobody waits.
+    let measured = (request.clock == Clock::Live).then(|| workload.measure_waits())?;
+    measured.err().map(|error| cannot_tell_waits(&error))
 }
 
 impl EndsWatch {
-    /// Looks at the ends, and begins to measure how long commands wait for a processor.
-    pub fn begin(request: &RunRequest, workload: &mut Workload<'_>, ends: &[&SessionEnd]) -> EndsWatch {
-        let mut unreadable = Vec::new();
-        // Where time stands still while anybody works, nobody waits and no link around is late.
-        let live = request.clock == Clock::Live;
-        if live && let Err(error) = workload.measure_waits() {
-            unreadable.push(cannot_tell_waits(&error));
-        }
-        let around = (live && request.enclosing).then(Around::watch);
+    /// Looks at the ends of a link.
+    pub fn begin(request: &RunRequest, ends: &[&SessionEnd]) -> EndsWatch {
+        // Where time stands still while anybody works, no link around is late.
+        let around = (request.clock == Clock::Live && request.enclosing).then(Around::watch);
         let sockets = ends.iter().map(|end| socket_losses::read(end.network())).collect();
-        EndsWatch { sockets, around, shared: request.enclosing, unreadable }
+        EndsWatch { sockets, around, shared: request.enclosing }
     }
 
-    /// Disturbances of the ends since.
-    pub fn finish(
-        self,
-        workload: &Workload<'_>,
-        measured: io::Result<Option<(Waits, Holds)>>,
-        ends: &[&SessionEnd],
-    ) -> EndResults {
-        let EndsWatch { sockets, around, shared, mut unreadable } = self;
+    /// Disturbances of the ends since; `failures` are those of their commands.
+    pub fn finish(self, failures: Failures, measured: &MeasuredWaits, ends: &[&SessionEnd]) -> EndResults {
+        let EndsWatch { sockets, around, shared } = self;
+        let mut unreadable: Vec<String> = measured.as_ref().err().cloned().into_iter().collect();
         let [mut client_sockets, mut server_sockets] = [SocketLosses::default(); 2];
         for (start, end) in sockets.into_iter().zip(ends) {
             let losses = match end.end() {
@@ -55,12 +60,7 @@ impl EndsWatch {
                 Err(error) => unreadable.push(format!("socket losses at the {end} ({error})")),
             }
         }
-        let (waits, holds) = measured
-            .unwrap_or_else(|error| {
-                unreadable.push(cannot_tell_waits(&error));
-                None
-            })
-            .unzip();
+        let (waits, holds) = measured.as_ref().ok().cloned().flatten().unzip();
         EndResults {
             waits,
             holds: holds.unwrap_or_default(),
@@ -68,8 +68,8 @@ impl EndsWatch {
             server_sockets,
             server_end_is_shared: shared,
             unreadable,
-            server_failed: workload.server_failed().map(str::to_owned),
-            client_killed: workload.client_killed().map(str::to_owned),
+            server_failed: failures.server_failed,
+            client_killed: failures.client_killed,
             around: around.map(Around::judge),
             ..EndResults::default()
         }

@@ -20,7 +20,7 @@ use airpath_warp::guest::is_guest;
 
 use super::lines::Lines;
 use super::request::Report;
-use super::{RunRequest, commands};
+use super::{RunRequest, commands, links};
 use crate::cli::{FramesArg, RunArgs};
 use crate::defaults::{DEFAULT_MTU_BYTES, SERVER_GRACE, SERVER_TIMEOUT};
 use crate::error::{Failure, Result};
@@ -35,6 +35,22 @@ use crate::terminal::say;
 /// When they contradict each other or the scenario.
 pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
     let machine = link::machine(&scenario)?;
+    request_of(args, scenario, machine, client)
+}
+
+/// The same, where the scenario may have several links that share nothing: a request of all of their users.
+///
+/// # Errors
+/// As [`request`].
+pub fn request_of_links(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Result<RunRequest> {
+    if links::of(&scenario)?.is_none() {
+        return request(args, scenario, client);
+    }
+    let (scenario, machine) = scenario.together().map_err(link::usage)?;
+    request_of(args, scenario, machine, client)
+}
+
+fn request_of(args: &RunArgs, scenario: Scenario, machine: MachineConfig, client: Vec<OsString>) -> Result<RunRequest> {
     let level = level(args.log, args.out.as_deref())?;
     if !args.quiet
         && let Some(warning) = Nesting::misleading().map_err(Failure::live)?
@@ -119,6 +135,8 @@ pub fn request(args: &RunArgs, scenario: Scenario, client: Vec<OsString>) -> Res
         json_file: args.json.clone().flatten(),
         json: None,
         part_of: None,
+        place: None,
+        loops: args.loops,
     })
 }
 

@@ -4,39 +4,36 @@
 //! A live run inside the engine process.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 
-use airpath_core::{End, EventKinds, Seed};
+use airpath_core::{End, EventKinds, PduId, Seed};
 use airpath_live::clock;
 use airpath_live::command::CommandEnd;
 use airpath_live::end_waits::{Party, Register};
-use airpath_live::engine_loop::{Circling, EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, PortLosses, Word};
+use airpath_live::engine_loop::{FinishedLink, LiveLink, LoopReport, PortLosses};
 use airpath_live::link_watch::LinkWatch;
 use airpath_live::ports::Port;
 use airpath_live::processor_time::{ProcessorShares, ProcessorTime};
-use airpath_live::session::{SessionEnd, SessionReport};
+use airpath_live::session::{ServerEnds, SessionEnd, SessionReport};
 use airpath_live::supervise::EngineProcess;
 use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
-use airpath_live::tuning::{Told, Tuning};
-use airpath_live::wake_latency::WakeLatency;
-use airpath_live::{host_port, internet};
+use airpath_live::tuning::Told;
+use airpath_live::{host_port, internet, side_by_side};
 use airpath_log::manifest::{Privilege, Status, TcpStateRun};
 use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
 
 use super::control::Control;
-use super::ends::EndsWatch;
+use super::ends::{self, EndsWatch};
 use super::files::KeptFiles;
 use super::gateway;
 use super::interfaces;
 use super::lines::{ActiveLines, Lines};
 use super::live_manifest::{first_manifest, write_manifest};
+use super::loops::Loops;
 use super::outcome::LiveOutcome;
 use super::pace::Pace;
 use super::request::{Gateway, Report, RunRequest};
-use super::users::Ends;
-use super::workload::{Ended, Started, Workload};
+use super::users::{self, Ends, Made};
+use super::workload::{Client, Ended, Server, Started, Whose, Workload};
 use crate::control::around::Around;
 use crate::error::{Failure, Result};
 use crate::hosts::channel::{Channel, Channels};
@@ -44,54 +41,6 @@ use crate::terminal::say;
 
 /// Variable that tells commands the path of the serial line.
 const LINE_VARIABLE: &str = "AIRPATH_PPP_LINE";
-
-/// The loop's thread.
-struct Loop {
-    handle: Handle,
-    thread: JoinHandle<std::io::Result<(Vec<FinishedLink>, LoopReport)>>,
-    /// Readable once the thread has ended: its other end is closed with the thread.
-    stopped: OwnedFd,
-    /// Let go when the loop has ended.
-    _wake_latency: Option<WakeLatency>,
-}
-
-impl Loop {
-    fn start(engine: EngineLoop, handle: Handle, tuning: &Tuning) -> Result<(Loop, Vec<Told>)> {
-        let (stopped, running) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)
-            .map_err(|errno| Failure::new(format!("cannot make a pipe: {errno}")))?;
-        let mut timing = tuning.prepare_process();
-        let (held, wake_latency) = tuning.hold();
-        timing.extend(held);
-        let tuning = tuning.clone();
-        let (tell, told) = mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("airpath-loop".into())
-            .spawn(move || {
-                let _running = running;
-                let _ = tell.send(tuning.prepare_thread());
-                engine.run()
-            })
-            .map_err(|error| Failure::new(format!("cannot start the engine's thread: {error}")))?;
-        timing.extend(told.recv().unwrap_or_default());
-        Ok((Loop { handle, thread, stopped, _wake_latency: wake_latency }, timing))
-    }
-
-    /// Ends it; `gone` says why a port may have gone away, if that is known.
-    fn stop(self, gone: &str) -> Result<(FinishedLink, LoopReport)> {
-        let why = if gone.is_empty() { "Did a command take the interface down?" } else { gone };
-        self.handle.send(Word::Stop);
-        let (mut links, report) = self
-            .thread
-            .join()
-            .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
-            .map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref::<Circling>()) {
-                Some(circling) => Failure::new(circling.to_string()),
-                None => Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}")),
-            })?;
-        let link = links.pop().ok_or_else(|| Failure::new("the engine's loop lost its link"))?;
-        Ok((link, report))
-    }
-}
 
 /// The engines of other hosts, and the ports behind which the path goes on there, each with its end.
 pub type Joined<'a> = (&'a mut Channels, Vec<(End, Port)>);
@@ -103,19 +52,37 @@ pub type Joined<'a> = (&'a mut Channels, Vec<(End, Port)>);
 /// When the namespaces, the ports, the folder or the server's command cannot be had, or the link
 /// breaks. Then the log of a run that had begun is finished, and that of any other is taken back.
 pub fn run(process: &EngineProcess, request: &RunRequest, joined: Option<Joined<'_>>) -> Result<LiveOutcome> {
-    let (recorder, writer) = open_log(request)?;
+    let mut outcomes = run_links(process, request, std::slice::from_ref(request), joined)?;
+    outcomes.pop().ok_or_else(|| Failure::new("the engine lost its link"))
+}
+
+/// Carries out all `links` of `run` together, and returns what each left.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_links(
+    process: &EngineProcess,
+    run: &RunRequest,
+    links: &[RunRequest],
+    joined: Option<Joined<'_>>,
+) -> Result<Vec<LiveOutcome>> {
+    let (mut recorders, mut writers) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
     let mut begun = None;
-    match carry_out(process, request, joined, (recorder, &writer), &mut begun) {
-        Ok(carried) => {
-            let Carried { clients, servers, ends, losses, link, report, shares, manifest } = carried;
-            Ok(LiveOutcome { clients, servers, ends, losses, link, report, shares, manifest, writer })
-        }
+    let opened = links.iter().try_for_each(|link| {
+        let (recorder, writer) = open_log(link)?;
+        recorders.push(recorder);
+        writers.push(writer);
+        Ok(())
+    });
+    match opened.and_then(|()| carry_out(process, (run, links), joined, (recorders, &writers), &mut begun)) {
+        Ok(carried) => Ok(carried.into_iter().zip(writers).map(|(carried, writer)| carried.with(writer)).collect()),
         Err(failure) => {
-            writer.finish();
-            if let Some(folder) = &request.out {
-                match begun {
-                    Some(manifest) => write_manifest(request, &Manifest { status: Status::Failed, ..manifest }),
-                    None => airpath_log::folder::take_back(folder, request.out_is_ours)
+            writers.into_iter().for_each(|writer| drop(writer.finish()));
+            let mut begun = begun.into_iter().flatten();
+            for (link, folder) in links.iter().filter_map(|link| Some((link, link.out.as_ref()?))) {
+                match begun.next() {
+                    Some(manifest) => write_manifest(link, &Manifest { status: Status::Failed, ..manifest }),
+                    None => airpath_log::folder::take_back(folder, link.out_is_ours)
                         .unwrap_or_else(|error| say!("airpath: {error}")),
                 }
             }
@@ -124,10 +91,9 @@ pub fn run(process: &EngineProcess, request: &RunRequest, joined: Option<Joined<
     }
 }
 
-/// Results of a run except for its log.
+/// Results of a link except for its log.
 struct Carried {
-    clients: Vec<Ended>,
-    servers: Vec<Option<CommandEnd>>,
+    commands: Commands,
     ends: EndResults,
     losses: PortLosses,
     link: FinishedLink,
@@ -136,19 +102,92 @@ struct Carried {
     manifest: Manifest,
 }
 
-/// Everything from the namespaces to the end of the loop; `begun` gets the manifest at t = 0.
-fn carry_out(
+impl Carried {
+    fn with(self, writer: Writer) -> LiveOutcome {
+        let Carried { commands: Commands { clients, servers }, ends, losses, link, report, shares, manifest } = self;
+        LiveOutcome { clients, servers, ends, losses, link, report, shares, manifest, writer }
+    }
+}
+
+/// Ends of the commands of a link.
+struct Commands {
+    clients: Vec<Ended>,
+    servers: Vec<Option<CommandEnd>>,
+}
+
+/// A link that is ready to begin.
+struct Ready<'a> {
+    request: &'a RunRequest,
+    writer: &'a Writer,
+    ends: Ends,
+    lines: Option<ActiveLines>,
+    sampler: Option<Sampler>,
+    manifest: Manifest,
+    /// Names of its ends, in the order of its ports.
+    names: Vec<String>,
+}
+
+impl Ready<'_> {
+    /// The ends that have an interface.
+    fn interfaces(&self) -> Vec<&SessionEnd> {
+        self.ends.of_ports().filter(|end| end.has_interface()).collect()
+    }
+}
+
+/// Gets a link ready, whose ends are made.
+fn prepare<'a>(
     process: &EngineProcess,
-    request: &RunRequest,
-    joined: Option<Joined<'_>>,
-    (recorder, writer): (Recorder, &Writer),
-    begun: &mut Option<Manifest>,
-) -> Result<Carried> {
+    request: &'a RunRequest,
+    (recorder, writer): (Recorder, &'a Writer),
+    made: Made,
+    first_id: Option<PduId>,
+) -> Result<(LiveLink, Ready<'a>)> {
+    let Made { ends, ports, report, lines } = made;
     let files = KeptFiles::keep(&request.scenario, request.out.as_deref())?;
-    let (mut ends, mut ports, session_report, lines) = Ends::create(request)?;
+    tell_lines(request, lines.as_ref());
+    let (sampler, tcp_state) = start_sampler(request, &ends)?;
+    let machine = request.machine.build(Seed(request.seed));
+    let link = LiveLink::new(machine, ports, recorder, request.lateness_bound)
+        .with_places_per_user(request.places().stride())
+        .notifying(sampler.as_ref().map(Sampler::traffic_notifier));
+    let link = match first_id {
+        Some(first_id) => link.with_first_id(first_id),
+        None => link,
+    };
+    let mut manifest = first_manifest(request, &files);
+    manifest.tcp_state = tcp_state;
+    manifest.settings.insert("confined".into(), request.confine.into());
+    note_session(&mut manifest, process, &report);
+    if let Some(joined) = &ends.surroundings {
+        manifest.settings.insert("mtu_bytes".into(), joined.mtu_bytes.into());
+        manifest.settings.insert("gateway".into(), joined.facts.clone());
+    }
+    let names = match &request.lines {
+        Lines::Relay { .. } => [End::Client, End::Server].map(|end| format!("{end}'s end")).into(),
+        _ => ends.of_ports().map(|end| end.to_string()).collect(),
+    };
+    if report.ipv4_only
+        && let Some(reason) = &report.ipv4_only_reason
+        && request.report != Report::Nothing
+    {
+        say!("airpath: {reason}");
+    }
+    Ok((link, Ready { request, writer, ends, lines, sampler, manifest, names }))
+}
+
+/// Everything from the namespaces to the end of the loop; `begun` gets the manifests at t = 0.
+fn carry_out<'a>(
+    process: &EngineProcess,
+    (run, links): (&RunRequest, &'a [RunRequest]),
+    joined: Option<Joined<'_>>,
+    (recorders, writers): (Vec<Recorder>, &'a [Writer]),
+    begun: &mut Option<Vec<Manifest>>,
+) -> Result<Vec<Carried>> {
+    let mut made = users::create_all(links)?;
     let mut answers = Vec::new();
     let channels = joined.map(|(channels, joined)| {
         answers.extend(channels.all.iter_mut().filter_map(Channel::take_answers));
+        let Made { ends, ports, .. } = &mut made[0];
         for (end, port) in joined {
             ends.joined.push(end);
             ports[usize::from(end.port().0)] = port;
@@ -156,51 +195,38 @@ fn carry_out(
         channels
     });
     let channels = channels.as_deref();
-    tell_lines(request, lines.as_ref());
-    let (mut sampler, tcp_state) = start_sampler(request, &ends)?;
-    let machine = request.machine.build(Seed(request.seed));
-    let link =
-        LiveLink::new(machine, ports, recorder, request.lateness_bound).with_places_per_user(request.places().stride());
-    let link = match &channels {
-        Some(channels) => link.with_first_id(channels.first_id),
-        None => link,
-    };
-    let (engine, handle) = EngineLoop::new(vec![link], request.tuning.spin)
-        .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
-    let engine = engine.with_economy(request.tuning.economy);
-    let engine = if request.clock == Clock::Warp { engine.with_frozen_clock() } else { engine };
-    let engine = engine.notifying(sampler.as_ref().map(Sampler::traffic_notifier));
-    let (engine, timing) = Loop::start(engine, handle.clone(), &request.tuning)?;
-    let mut manifest = first_manifest(request, &files);
-    manifest.tcp_state = tcp_state;
+    let first_id = channels.map(|channels| channels.first_id);
+    let parts = links.iter().zip(writers).zip(recorders).zip(made).collect();
+    let prepared = side_by_side::map(parts, |_, (((request, writer), recorder), made)| {
+        prepare(process, request, (recorder, writer), made, first_id)
+    });
+    let (mut live, mut ready) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
+    for prepared in prepared {
+        let (link, one) = prepared?;
+        live.push(link);
+        ready.push(one);
+    }
+    let (loops, timing) = Loops::start(run, live)?;
     // Nothing of the host comes into a guest while its time runs.
-    let control = (request.clock == Clock::Live)
-        .then(|| Control::start(request, handle, channels.map(|channels| (channels, answers))))
+    let control = (run.clock == Clock::Live)
+        .then(|| Control::start(run, links, loops.reach(), channels.map(|channels| (channels, answers))))
         .transpose();
-    if let (Some(policy), Some((_, outcome))) = (request.asked_policy, refused_policy(&timing)) {
+    if let (Some(policy), Some((_, outcome))) = (run.asked_policy, refused_policy(&timing)) {
         say!("airpath: --policy {policy} was {outcome}; continuing without it");
     }
-    manifest.settings.insert("confined".into(), request.confine.into());
-    note_session(&mut manifest, process, &session_report, timing);
-    if let Some(joined) = &ends.surroundings {
-        manifest.settings.insert("mtu_bytes".into(), joined.mtu_bytes.into());
-        manifest.settings.insert("gateway".into(), joined.facts.clone());
+    for Ready { manifest, request, .. } in &mut ready {
+        let told = timing.iter().cloned();
+        manifest.privileges.extend(told.map(|(name, outcome)| Privilege { name, outcome }));
+        if let Err(error) = &control {
+            manifest.settings.insert("control".into(), format!("none: {error}").into());
+        }
+        if let Some(place) = &request.place {
+            manifest.settings.insert("link".into(), place.name.clone().into());
+            manifest.settings.insert("links".into(), links.len().into());
+            manifest.settings.insert("loops".into(), loops.count().into());
+        }
     }
-    if let Err(error) = &control {
-        manifest.settings.insert("control".into(), format!("none: {error}").into());
-    }
-    if session_report.ipv4_only
-        && let Some(reason) = &session_report.ipv4_only_reason
-        && request.report != Report::Nothing
-    {
-        say!("airpath: {reason}");
-    }
-    let names: Vec<String> = match &request.lines {
-        Lines::Relay { .. } => [End::Client, End::Server].map(|end| format!("{end}'s end")).into(),
-        _ => ends.of_ports().map(|end| end.to_string()).collect(),
-    };
-    let interfaces: Vec<&SessionEnd> = ends.of_ports().filter(|end| end.has_interface()).collect();
-    let watch = LinkWatch::start(&interfaces);
+    let watch = LinkWatch::start(&ready.iter().flat_map(Ready::interfaces).collect::<Vec<_>>());
     let before = ProcessorTime::now();
     let told = Around::environment(
         control
@@ -210,53 +236,65 @@ fn carry_out(
             .filter(|control| control.number > 0)
             .map(|control| (control.number, control.folder.as_path())),
     );
-    let of_line = lines.iter().map(|lines| (LINE_VARIABLE.into(), lines.shown().into()));
-    let asked = request.environment.clone();
-    let environment = std::iter::once(told).chain(ends.environment()).chain(asked).chain(of_line).collect();
-    let pace = channels.map(|channels| Pace::new(channels, engine.stopped.as_fd()));
-    let stage = Stage {
-        process,
-        request,
-        ends: &ends,
-        engine: &engine,
-        lines: lines.as_ref(),
-        environment,
-        pace: pace.as_ref(),
-    };
-    let ended = run_commands(&stage, (writer, sampler.as_ref()), |start_unix_ns| {
-        manifest.start_unix_ns = start_unix_ns;
-        write_manifest(request, &manifest);
-        *begun = Some(manifest.clone());
+    let of_line = ready.iter().filter_map(|link| Some((LINE_VARIABLE.into(), link.lines.as_ref()?.shown().into())));
+    let environment =
+        std::iter::once(told).chain(users::environment(run)).chain(run.environment.clone()).chain(of_line).collect();
+    let pace = channels.map(|channels| Pace::new(channels, loops.stopped()));
+    let stage = Stage { process, run, links: &ready, loops: &loops, environment, pace: pace.as_ref() };
+    let ended = run_commands(&stage, |start_unix_ns| {
+        let manifests = ready.iter().map(|link| Manifest { start_unix_ns, ..link.manifest.clone() });
+        let manifests: Vec<Manifest> = manifests.collect();
+        links.iter().zip(&manifests).for_each(|(link, manifest)| write_manifest(link, manifest));
+        *begun = Some(manifests);
     });
-    let news = interfaces::of_ports(interfaces::news(watch, &names[..interfaces.len()]), &request.lines);
+    let all: Vec<String> = ready.iter().flat_map(|link| link.names[..link.interfaces().len()].to_vec()).collect();
+    let mut news = interfaces::news(watch, &all).into_iter();
+    let mut news: Vec<_> = ready
+        .iter()
+        .map(|link| interfaces::of_ports(news.by_ref().take(link.interfaces().len()).collect(), &link.request.lines))
+        .collect();
     drop(control);
-    if let Some(sampler) = &mut sampler {
-        sampler.stop();
-    }
-    let stopped = engine.stop(&interfaces::why_gone(&names, &news));
+    ready.iter_mut().filter_map(|link| link.sampler.as_mut()).for_each(Sampler::stop);
+    let gone = ready.iter().zip(&news).map(|(link, news)| interfaces::why_gone(&link.names, news));
+    let gone: Vec<String> = gone.filter(|why| !why.is_empty()).collect();
+    let stopped = loops.stop(&gone.join("; "));
     if let Some(why) = channels.and_then(Channels::gone) {
         return Err(Failure::new(why.to_owned()));
     }
     let shares = ProcessorTime::now().since(&before);
-    // Only now: the run does not last until a disk has taken the file.
-    if let Some(sampler) = sampler {
-        let recorded = sampler.finish();
-        tell_incomplete(request, &recorded);
-        manifest.tcp_state = Some(recorded);
-    }
+    let manifests = begun.clone().unwrap_or_default();
+    let mut carried = Vec::with_capacity(links.len());
+    // Only now: the run does not last until a disk has taken the files.
+    let recorded: Vec<Option<TcpStateRun>> = ready
+        .iter_mut()
+        .map(|link| {
+            let recorded = link.sampler.take().map(Sampler::finish);
+            recorded.iter().for_each(|recorded| tell_incomplete(link.request, recorded));
+            recorded
+        })
+        .collect();
     // A loop that stopped of itself knows best what went wrong.
-    let (mut link, report) = stopped?;
-    let (clients, servers, results) = ended?;
-    // Counters go with their interface.
-    let losses = PortLosses::read(&mut link.ports);
-    let ends = interfaces::with_changes(results, &names, news, &mut link.ports);
-    if request.gateway.is_some() {
-        link.ports.iter_mut().for_each(|port| port.remove_interface());
-    } else if request.enclosing {
-        // The server's end is in somebody else's namespace: leave it as it was before this returns.
-        link.ports.iter_mut().skip(1).step_by(2).for_each(|port| port.remove_interface());
+    let stopped = stopped?;
+    for ((((link, manifest), recorded), (mut finished, report)), (results, commands)) in
+        ready.iter().zip(manifests).zip(recorded).zip(stopped).zip(ended?)
+    {
+        let tcp_state = recorded.or(manifest.tcp_state);
+        // Counters go with their interface.
+        let losses = PortLosses::read(&mut finished.ports);
+        let news = std::mem::take(&mut news[carried.len()]);
+        let ends = interfaces::with_changes(results, &link.names, news, &mut finished.ports);
+        if link.request.gateway.is_some() {
+            finished.ports.iter_mut().for_each(|port| port.remove_interface());
+        } else if link.request.enclosing {
+            // The server's end is in somebody else's namespace: leave it as it was before this returns.
+            finished.ports.iter_mut().skip(1).step_by(2).for_each(|port| port.remove_interface());
+        }
+        let manifest = Manifest { tcp_state, ..manifest };
+        carried.push(Carried { commands, ends, losses, link: finished, report, shares, manifest });
     }
-    Ok(Carried { clients, servers, ends, losses, link, report, shares, manifest })
+    // The kernel takes its time to let go of namespaces.
+    side_by_side::map(ready, |_, link| drop(link));
+    Ok(carried)
 }
 
 /// Outcome of the request for real-time scheduling, if the kernel refused it.
@@ -267,10 +305,9 @@ fn refused_policy(told: &[Told]) -> Option<&Told> {
 /// Surroundings of the commands.
 struct Stage<'a> {
     process: &'a EngineProcess,
-    request: &'a RunRequest,
-    ends: &'a Ends,
-    engine: &'a Loop,
-    lines: Option<&'a ActiveLines>,
+    run: &'a RunRequest,
+    links: &'a [Ready<'a>],
+    loops: &'a Loops,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
     /// Steps that are taken together with the engine of another host.
@@ -280,13 +317,110 @@ struct Stage<'a> {
 /// The servers' commands, then the clients'. `begun` is told when t = 0 was, in nanoseconds since
 /// 1970, once the clients' commands are on their way: a slow disk must not stand between the two.
 /// In virtual time that is before the commands.
-fn run_commands(
-    stage: &Stage<'_>,
-    (writer, sampler): (&Writer, Option<&Sampler>),
-    begun: impl FnOnce(u64),
-) -> Result<(Vec<Ended>, Vec<Option<CommandEnd>>, EndResults)> {
-    let Stage { process, request, ends, engine, lines, environment, pace } = stage;
+fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndResults, Commands)>> {
+    let Stage { process, run, links, loops, environment, pace } = stage;
     let register = Register::default();
+    links.iter().try_for_each(|link| connect(link, &register))?;
+    let mut workload = Workload::new(process, register, environment.clone());
+    let mut interrupted = None;
+    let users: Vec<_> = links.iter().map(|link| link.ends.users_of_servers()).collect();
+    let mut servers = Vec::new();
+    if let Some(line) = &run.server {
+        for (number, (Ready { request, ends, .. }, users)) in links.iter().zip(&users).enumerate() {
+            for (place, (server, user)) in ends.server_namespaces().iter().zip(users).enumerate() {
+                let clients: Vec<&SessionEnd> = match (request.server_ends, user) {
+                    // A peer on a line has the addresses that PPP gave it, and a command beside it those alone.
+                    _ if request.lines.replace(End::Client) => Vec::new(),
+                    (ServerEnds::Each, Some(_)) => vec![&ends.clients[place]],
+                    _ => ends.clients.iter().collect(),
+                };
+                // What starts the peer on a line need not listen.
+                let timeout = (!request.lines.replace(End::Server)).then_some(request.server_timeout);
+                let whose = Whose { link: number, user: *user };
+                servers.push(Server { end: server, clients, whose, line, timeout });
+            }
+        }
+    }
+    for server in workload.start_servers(servers, &run.server_ready)? {
+        interrupted = workload.wait_for_server(server)?;
+        if interrupted.is_some() {
+            break;
+        }
+    }
+    let lines = links.iter().find_map(|link| link.lines.as_ref());
+    if let (Some(options), Some(lines), None) = (run.lines.ppp(), lines, interrupted) {
+        // A client's command may be what starts the peer.
+        if options.end == End::Server || run.clients.iter().all(Vec::is_empty) {
+            interrupted = workload.wait_for_line(lines, options.ppp.timeout, loops.stopped())?;
+        }
+    }
+    let unmeasured = ends::measure_waits(run, &mut workload);
+    let namespaces: Vec<Vec<&SessionEnd>> = links.iter().map(|link| link.ends.namespaces()).collect();
+    let watches: Vec<EndsWatch> = side_by_side::map(namespaces.iter().collect(), |_, ends| EndsWatch::begin(run, ends));
+    let (start_unix_ns, start_ns) = match pace {
+        Some(pace) => pace.agree(&mut workload)?,
+        None => (clock::realtime_ns(), clock::monotonic_ns()),
+    };
+    links.iter().for_each(|link| link.writer.set_start(start_unix_ns));
+    loops.begin(start_ns);
+    links.iter().filter_map(|link| link.sampler.as_ref()).for_each(|sampler| sampler.begin(start_ns));
+    pace.map_or(Ok(()), Pace::begun)?;
+    let mut begun = Some(begun);
+    let mut begin = || begun.take().into_iter().for_each(|begun| begun(start_unix_ns));
+    // In a guest no disk is slow, but a command that never sleeps lets nobody write anything any more.
+    if run.clock == Clock::Warp {
+        begin();
+    }
+    let clients: Vec<Client<'_>> = links
+        .iter()
+        .enumerate()
+        .flat_map(|(number, Ready { request, ends, .. })| {
+            let of_users = ends.clients.iter().zip(&request.clients).enumerate();
+            of_users.map(move |(user, (end, words))| Client {
+                end,
+                whose: Whose { link: number, user: ends.users.get(user) },
+                words,
+                beside: run.foreground.is_some() && request.foreground != Some(user),
+            })
+        })
+        .collect();
+    let started: Vec<Started> = match interrupted {
+        Some(ended) => clients.iter().map(|_| Started::Ended(ended)).collect(),
+        None => workload.start_clients(&clients),
+    };
+    begin();
+    pace.map_or(Ok(()), |pace| pace.wait_for_client(&mut workload))?;
+    let has_ended = match &run.gateway {
+        Some(gateway) => gateway::wait(gateway, &mut workload, loops.stopped())?,
+        None => interrupted.is_some() || workload.wait_for_clients(loops.stopped(), lines)?,
+    };
+    if !has_ended {
+        return Err(Failure::new("the engine's loop stopped unexpectedly"));
+    }
+    let waits = match unmeasured {
+        Some(why) => Err(why),
+        None => ends::measured_waits(&mut workload),
+    };
+    workload.end_companions()?;
+    let mut clients = workload.ends_of(&started).into_iter();
+    let servers = match pace {
+        Some(pace) => pace.end_servers(&mut workload, run.server_grace)?,
+        None => workload.end_servers(run.server_grace)?,
+    };
+    let mut servers = servers.into_iter();
+    let failures: Vec<_> = (0..links.len()).map(|link| workload.failures(link)).collect();
+    let of_links = watches.into_iter().zip(&namespaces).zip(failures).collect();
+    let finished = side_by_side::map(of_links, |_, ((watch, ends), failures)| watch.finish(failures, &waits, ends));
+    let results = links.iter().zip(&users).zip(finished).map(|((link, users), ends)| {
+        let clients = clients.by_ref().take(link.ends.clients.len()).collect();
+        let servers = servers.by_ref().take(users.len()).collect();
+        (ends, Commands { clients, servers })
+    });
+    Ok(results.collect())
+}
+
+/// Connects the ends of a link with the host's network, as far as that was asked for.
+fn connect(Ready { request, ends, .. }: &Ready<'_>, register: &Register) -> Result<()> {
     if request.internet && !request.enclosing {
         for server in ends.server_namespaces() {
             let helper = internet::connect(server, request.mtu_bytes).map_err(Failure::live)?;
@@ -303,81 +437,9 @@ fn run_commands(
         }
     }
     if let Some(surroundings) = &ends.surroundings {
-        gateway::enter(surroundings, &register);
+        gateway::enter(surroundings, register);
     }
-    let mut workload = Workload::new(process, register, environment.clone());
-    let mut interrupted = None;
-    if let Some(line) = &request.server {
-        for (server, user) in ends.server_namespaces().iter().zip(ends.users_of_servers()) {
-            let clients: Vec<&SessionEnd> = match user {
-                // A peer on a line has the addresses that PPP gave it, and a command beside it those alone.
-                _ if request.lines.replace(End::Client) => Vec::new(),
-                Some(user) => vec![&ends.clients[user.index]],
-                None => ends.clients.iter().collect(),
-            };
-            // What starts the peer on a line need not listen.
-            let timeout = (!request.lines.replace(End::Server)).then_some(request.server_timeout);
-            let sign = (&request.server_ready, timeout);
-            interrupted = workload.start_server((server, &clients), user, line, sign)?;
-            if interrupted.is_some() {
-                break;
-            }
-        }
-    }
-    if let (Some(options), Some(lines), None) = (request.lines.ppp(), lines, interrupted) {
-        // A client's command may be what starts the peer.
-        if options.end == End::Server || request.clients.iter().all(Vec::is_empty) {
-            interrupted = workload.wait_for_line(lines, options.ppp.timeout, engine.stopped.as_fd())?;
-        }
-    }
-    let namespaces = ends.namespaces();
-    let watch = EndsWatch::begin(request, &mut workload, &namespaces);
-    let (start_unix_ns, start_ns) = match pace {
-        Some(pace) => pace.agree(&mut workload)?,
-        None => (clock::realtime_ns(), clock::monotonic_ns()),
-    };
-    writer.set_start(start_unix_ns);
-    engine.handle.begin(start_ns);
-    if let Some(sampler) = sampler {
-        sampler.begin(start_ns);
-    }
-    pace.map_or(Ok(()), Pace::begun)?;
-    let mut begun = Some(begun);
-    let mut begin = || begun.take().into_iter().for_each(|begun| begun(start_unix_ns));
-    // In a guest no disk is slow, but a command that never sleeps lets nobody write anything any more.
-    if request.clock == Clock::Warp {
-        begin();
-    }
-    let started: Vec<Started> = ends
-        .clients
-        .iter()
-        .zip(&request.clients)
-        .enumerate()
-        .map(|(number, (client, words))| match interrupted {
-            Some(ended) => Started::Ended(ended),
-            None => {
-                let beside = request.foreground.is_some_and(|foreground| foreground != number);
-                workload.start_client(client, ends.users.get(number), words, beside)
-            }
-        })
-        .collect();
-    begin();
-    pace.map_or(Ok(()), |pace| pace.wait_for_client(&mut workload))?;
-    let has_ended = match &request.gateway {
-        Some(gateway) => gateway::wait(gateway, &mut workload, engine.stopped.as_fd())?,
-        None => interrupted.is_some() || workload.wait_for_clients(engine.stopped.as_fd(), *lines)?,
-    };
-    if !has_ended {
-        return Err(Failure::new("the engine's loop stopped unexpectedly"));
-    }
-    let waits = workload.measured_waits();
-    workload.end_companions()?;
-    let ended = workload.ends_of(&started);
-    let servers = match pace {
-        Some(pace) => pace.end_servers(&mut workload, request.server_grace)?,
-        None => workload.end_servers(request.server_grace)?,
-    };
-    Ok((ended, servers, watch.finish(&workload, waits, &namespaces)))
+    Ok(())
 }
 
 /// Tells where peers find pseudo-terminals of the run's own.
@@ -431,9 +493,8 @@ fn tell_incomplete(request: &RunRequest, recorded: &TcpStateRun) {
     }
 }
 
-fn note_session(manifest: &mut Manifest, process: &EngineProcess, session: &SessionReport, timing: Vec<Told>) {
+fn note_session(manifest: &mut Manifest, process: &EngineProcess, session: &SessionReport) {
     manifest.port = session.port.to_string();
-    manifest.privileges.extend(timing.into_iter().map(|(name, outcome)| Privilege { name, outcome }));
     let notes: Vec<&String> = process.notes().iter().chain(&session.notes).collect();
     let settings = [
         ("congestion_control", serde_json::json!(session.congestion_control)),

@@ -91,6 +91,13 @@ pub fn one_run(path: &Path, action: &str) -> Result<()> {
         let first = first.display();
         return Err(Failure::usage(format!("{named} holds several replications; {action} one of them: {first}")));
     }
+    let is_run = |path: &Path| path.join(files::MANIFEST).exists();
+    let link =
+        std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|link| is_run(link));
+    if let (false, Some(link)) = (is_run(path), link.min()) {
+        let link = link.display();
+        return Err(Failure::usage(format!("{named} holds the runs of several links; {action} one of them: {link}")));
+    }
     if files::files().iter().any(|file| file.shows_a_run && path.join(&file.name).exists()) {
         return Ok(());
     }

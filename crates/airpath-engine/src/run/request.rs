@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use airpath_models::MachineConfig;
 use airpath_scenario::Scenario;
 
 use super::lines::Lines;
+use super::link_place::LinkPlace;
 use super::manifest;
 use crate::server_ready::ServerReady;
 
@@ -110,6 +112,10 @@ pub struct RunRequest {
     pub json: Option<Arc<File>>,
     /// The host whose part of the path this run is, where the path is on several; otherwise none.
     pub part_of: Option<String>,
+    /// Place of this link, if it is one of several of a run that share nothing.
+    pub place: Option<LinkPlace>,
+    /// Number of threads that carry packets, of a run with several links; without it the engine decides.
+    pub loops: Option<NonZeroUsize>,
 }
 
 /// Networks of others at the two ends, and how long they are joined.
@@ -150,6 +156,9 @@ impl RunRequest {
 
     /// Names of the users; the empty one for a user alone.
     pub fn users(&self) -> Vec<String> {
+        if let Some(place) = &self.place {
+            return place.users.clone();
+        }
         match self.machine.users().as_slice() {
             [_] => vec![String::new()],
             users => users.iter().map(|user| user.name.to_owned()).collect(),

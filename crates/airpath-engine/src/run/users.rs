@@ -5,11 +5,13 @@
 
 use std::ffi::OsString;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use airpath_core::End;
 use airpath_live::ports::Port;
 use airpath_live::session::{FarEnd, ServerEnds, Session, SessionEnd, SessionOptions, SessionReport};
 use airpath_live::tcp_state::Mode as TcpStateMode;
+use airpath_live::{open_files, side_by_side};
 
 use super::gateway::{self, Joint};
 use super::lines::{ActiveLines, Lines, open_relay};
@@ -34,12 +36,53 @@ pub struct Ends {
     pub surroundings: Option<gateway::Surroundings>,
 }
 
+/// The ends of a link, as they were made.
+pub struct Made {
+    /// The ends.
+    pub ends: Ends,
+    /// Ports of the engine, in the order of their numbers.
+    pub ports: Vec<Port>,
+    /// Choices made.
+    pub report: SessionReport,
+    /// The serial lines.
+    pub lines: Option<ActiveLines>,
+}
+
+/// Makes the ends of all `links`, several at a time.
+///
+/// # Errors
+/// When the system refuses, with what to change.
+pub fn create_all(links: &[RunRequest]) -> Result<Vec<Made>> {
+    let users = links.iter().map(|link| link.clients.len()).sum();
+    if links.len() > 1 {
+        open_files::allow_most();
+    }
+    let has_failed = AtomicBool::new(false);
+    let create = |_, link: &RunRequest| {
+        // Behind one that failed nobody needs the others.
+        if has_failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let made = Ends::create(link);
+        has_failed.fetch_or(made.is_err(), Ordering::Relaxed);
+        Some(made)
+    };
+    let made: Vec<Made> =
+        side_by_side::map(links.iter().collect(), create).into_iter().flatten().collect::<Result<_>>()?;
+    match made.first().and_then(|first| first.ends.clients.first()) {
+        Some(client) if links.len() > 1 && !open_files::suffice_for(users, client.network()) => {
+            Err(Failure::live(open_files::too_many_users(users)))
+        }
+        _ => Ok(made),
+    }
+}
+
 impl Ends {
     /// Makes the ends of a run, with the ports of the engine in the order of their numbers.
     ///
     /// # Errors
     /// When the system refuses, with what to change.
-    pub fn create(request: &RunRequest) -> Result<(Ends, Vec<Port>, SessionReport, Option<ActiveLines>)> {
+    fn create(request: &RunRequest) -> Result<Made> {
         let active = |names, listener| ActiveLines {
             names,
             listener,
@@ -51,7 +94,7 @@ impl Ends {
             let server_ends = request.server_ends;
             let none = Ends { server_ends, ..Ends::default() };
             let report = SessionReport { port: ports[0].label(), ..SessionReport::default() };
-            return Ok((none, ports, report, Some(active(names, listener))));
+            return Ok(Made { ends: none, ports, report, lines: Some(active(names, listener)) });
         }
         if let Some(gateway) = &request.gateway {
             let Joint { ends: [client, server], ports, report, surroundings } = gateway::join(gateway, request)?;
@@ -61,7 +104,7 @@ impl Ends {
                 surroundings: Some(surroundings),
                 ..Ends::default()
             };
-            return Ok((ends, ports, report, None));
+            return Ok(Made { ends, ports, report, lines: None });
         }
         let names = request.users();
         let named: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -77,16 +120,12 @@ impl Ends {
             ports.extend([client_port, server_port]);
             report.get_or_insert(told);
         }
-        if names.len() > 1 {
+        if let Some(place) = &request.place {
+            ends.users = (place.first_user..).zip(names).map(|(index, name)| User { name, index }).collect();
+        } else if names.len() > 1 {
             ends.users = names.into_iter().enumerate().map(|(index, name)| User { name, index }).collect();
         }
-        Ok((ends, ports, report.unwrap_or_default(), lines))
-    }
-
-    /// Environment of all commands: the number of users, where there are several.
-    pub fn environment(&self) -> Option<(OsString, OsString)> {
-        let count = self.users.len();
-        (count > 0).then(|| (USERS_VARIABLE.into(), count.to_string().into()))
+        Ok(Made { ends, ports, report: report.unwrap_or_default(), lines })
     }
 
     /// The ends that have an interface, in the order of their ports.
@@ -106,6 +145,8 @@ impl Ends {
     /// The user of each server's namespace; none where it is that of all.
     pub fn users_of_servers(&self) -> Vec<Option<&User>> {
         match self.server_ends {
+            // A link of one user among several has a server of its own.
+            ServerEnds::One if self.servers.len() == 1 => vec![self.users.first()],
             ServerEnds::One => vec![None],
             ServerEnds::Each => (0..self.servers.len()).map(|number| self.users.get(number)).collect(),
         }
@@ -123,6 +164,12 @@ impl Ends {
     pub fn addresses(&self) -> [Vec<IpAddr>; 2] {
         [&self.clients, &self.servers].map(|ends| ends.iter().flat_map(|end| end.addresses().to_vec()).collect())
     }
+}
+
+/// Environment of all commands of a run: the number of its users, where there are several.
+pub fn environment(run: &RunRequest) -> Option<(OsString, OsString)> {
+    let count = run.users().len();
+    (count > 1).then(|| (USERS_VARIABLE.into(), count.to_string().into()))
 }
 
 fn session_options(request: &RunRequest) -> Result<SessionOptions> {

@@ -4,8 +4,9 @@
 //! The commands at both ends: started, watched, signalled and ended.
 
 mod lines;
+mod servers;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
@@ -21,12 +22,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
 use super::lines::ActiveLines;
-use super::ready::{Families, ReadyWatch};
 use super::said::Said;
 use crate::error::{Failure, Result};
-use crate::server_ready::ServerReady;
 use crate::status;
 use crate::terminal::say;
+pub use servers::Server;
 
 /// Time that a server's command has to end when asked to, before it is killed. On a loaded host a program needs
 /// seconds to write its results.
@@ -91,24 +91,57 @@ impl User {
     }
 }
 
+/// The link and the user that a command is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose<'a> {
+    /// Number of the link.
+    pub link: usize,
+    /// The user, where there are several.
+    pub user: Option<&'a User>,
+}
+
+/// Failures of the commands of a link.
+#[derive(Clone, Debug, Default)]
+pub struct Failures {
+    /// Error status or signal of the server's command before the client's end, if it failed.
+    pub server_failed: Option<String>,
+    /// The signal by which the client's command crashed or was killed, if it was.
+    pub client_killed: Option<String>,
+}
+
+/// A client's command to be started.
+#[derive(Clone, Copy, Debug)]
+pub struct Client<'a> {
+    /// The end at which it runs.
+    pub end: &'a SessionEnd,
+    /// The link and the user that it is of.
+    pub whose: Whose<'a>,
+    /// The command; empty for none.
+    pub words: &'a [OsString],
+    /// True beside another user at the terminal: it has no standard input, and the run does not wait for its end.
+    pub beside: bool,
+}
+
 /// The commands of one run.
 pub struct Workload<'a> {
     process: &'a EngineProcess,
     commands: Commands,
     /// Additional environment of the commands.
     environment: Vec<(OsString, OsString)>,
-    /// With the name of its user, where each has one.
-    servers: Vec<(CommandId, Option<String>)>,
+    /// With the number of its link, and the name of its user, where each has one.
+    servers: Vec<(CommandId, usize, Option<String>)>,
     /// Commands for whose end the run waits, and that get its signals.
     clients: Vec<CommandId>,
     /// Commands of users beside the one at the terminal: in sessions of their own, and ended with the run.
     companions: Vec<CommandId>,
     /// Names of the users of all commands of clients, where there are several.
     user_names: HashMap<CommandId, String>,
-    /// Error status or signal of the server's command before the client's end.
-    server_failed: Option<String>,
-    /// The signal by which the client's command crashed or was killed.
-    client_killed: Option<String>,
+    /// Links of all commands of clients.
+    links: HashMap<CommandId, usize>,
+    /// Error status or signal of the server's command before the client's end, by link.
+    server_failed: BTreeMap<usize, String>,
+    /// The signal by which the client's command crashed or was killed, by link.
+    client_killed: BTreeMap<usize, String>,
     /// Processes of each end.
     register: Register,
     /// Measures how long the commands wait for a processor.
@@ -128,8 +161,9 @@ impl<'a> Workload<'a> {
             clients: Vec::new(),
             companions: Vec::new(),
             user_names: HashMap::new(),
-            server_failed: None,
-            client_killed: None,
+            links: HashMap::new(),
+            server_failed: BTreeMap::new(),
+            client_killed: BTreeMap::new(),
             register,
             waits: None,
             said: Vec::new(),
@@ -153,14 +187,12 @@ impl<'a> Workload<'a> {
         self.waits.take().map(EndWaits::finish).transpose()
     }
 
-    /// Error status or signal of the server's command before the client's end, if it failed.
-    pub fn server_failed(&self) -> Option<&str> {
-        self.server_failed.as_deref()
-    }
-
-    /// The signal by which the client's command crashed or was killed, if it was.
-    pub fn client_killed(&self) -> Option<&str> {
-        self.client_killed.as_deref()
+    /// Failures of the commands of a link.
+    pub fn failures(&self, link: usize) -> Failures {
+        Failures {
+            server_failed: self.server_failed.get(&link).cloned(),
+            client_killed: self.client_killed.get(&link).cloned(),
+        }
     }
 
     /// Environment of a command of `user`.
@@ -169,78 +201,34 @@ impl<'a> Workload<'a> {
         self.environment.iter().cloned().chain(of_user).collect()
     }
 
-    /// Starts a server's command, that of `user` or of all users, and waits until it is ready; then the name of the
-    /// server leads `clients` to the families of addresses at which it listens.
-    /// Without a timeout it does not wait.
-    ///
-    /// # Errors
-    /// When it ends first or is not ready in time, with what to do.
-    pub fn start_server(
-        &mut self,
-        (server, clients): (&SessionEnd, &[&SessionEnd]),
-        user: Option<&User>,
-        line: &str,
-        (sign, timeout): (&ServerReady, Option<Span>),
-    ) -> Result<Option<Ended>> {
-        let (mut watch, stdio) = ReadyWatch::begin(server, sign)?;
-        let mut spec = CommandSpec::shell_line(line);
-        spec.own_session = true;
-        spec.environment = self.environment(user);
-        if let Some([output, error]) = stdio {
-            spec.stdio = [Stdio::inherit(), output, error];
+    /// Starts the commands of clients, and returns what came of each.
+    pub fn start_clients(&mut self, clients: &[Client<'_>]) -> Vec<Started> {
+        let mut commands = Vec::with_capacity(clients.len());
+        for Client { end, whose, words, beside } in clients {
+            let Some(mut spec) = CommandSpec::from_words(words.iter().cloned()) else { continue };
+            spec.environment = self.environment(whose.user);
+            if *beside {
+                spec.own_session = true;
+                spec.stdio[0] = Stdio::null();
+            }
+            commands.push((*end, spec));
         }
-        let id = self.commands.start(server, spec).map_err(Failure::live)?;
-        self.register.enter(id.pid(), Party::Server);
-        self.servers.push((id, user.map(|user| user.name.clone())));
-        let Some(timeout) = timeout else { return Ok(None) };
-        let begun = Instant::now();
-        loop {
-            if let Some(sockets) = watch.look()? {
-                Families::of(&sockets).name(clients, server)?;
-                self.said.extend(watch.into_said());
-                return Ok(None);
-            }
-            if let Some(signal) = self.wait(Duration::from_millis(1))? {
-                return Ok(Some(Ended::Interrupted(signal)));
-            }
-            if let Some(end) = self.commands.ended(id) {
-                return Err(Failure::not_ready(format!(
-                    "the server's command{} ended before it was ready ({}): {line}\n  {}",
-                    of(user),
-                    describe(end),
-                    why_ended(end)
-                )));
-            }
-            if begun.elapsed() >= Duration::from_nanos(timeout.nanos()) {
-                return Err(Failure::not_ready(format!(
-                    "the server's command{} was not ready within {timeout}: {line}\n  Increase --server-timeout, or {}.",
-                    of(user),
-                    watch.advice()
-                )));
-            }
-        }
+        let mut started = self.commands.start_all(commands).into_iter();
+        let entered = clients.iter().map(|client| {
+            let started = if client.words.is_empty() { None } else { started.next() };
+            started.map_or(Started::Ended(Ended::Idle), |started| self.enter(client, started))
+        });
+        entered.collect()
     }
 
-    /// Starts a client's command, that of `user` where there are several. `beside` another user at the terminal it
-    /// has no standard input, and the run does not wait for its end.
-    pub fn start_client(
-        &mut self,
-        client: &SessionEnd,
-        user: Option<&User>,
-        words: &[OsString],
-        beside: bool,
-    ) -> Started {
-        let Some(mut spec) = CommandSpec::from_words(words.iter().cloned()) else { return Started::Ended(Ended::Idle) };
-        spec.environment = self.environment(user);
-        if beside {
-            spec.own_session = true;
-            spec.stdio[0] = Stdio::null();
-        }
-        match self.commands.start(client, spec) {
+    fn enter(&mut self, client: &Client<'_>, started: airpath_live::Result<CommandId>) -> Started {
+        let Whose { link, user } = client.whose;
+        match started {
             Ok(id) => {
                 self.register.enter(id.pid(), Party::Client);
+                self.links.insert(id, link);
                 self.user_names.extend(user.map(|user| (id, user.name.clone())));
-                if beside {
+                if client.beside {
                     self.companions.push(id)
                 } else {
                     self.clients.push(id)
@@ -273,17 +261,18 @@ impl<'a> Workload<'a> {
                 return Ok(true);
             }
             if !lasts_as_a_line && self.clients.iter().all(|id| self.commands.ended(*id).is_some()) {
-                self.client_killed = self.clients.iter().chain(&self.companions).find_map(|id| {
-                    let signal = self.commands.ended(*id).and_then(killed)?;
+                for id in self.clients.iter().chain(&self.companions) {
+                    let Some(signal) = self.commands.ended(*id).and_then(killed) else { continue };
                     let name = self.user_names.get(id).map(|name| format!(" (user {name})"));
-                    Some(format!("{signal}{}", name.unwrap_or_default()))
-                });
+                    let killed = format!("{signal}{}", name.unwrap_or_default());
+                    self.client_killed.entry(self.links[id]).or_insert(killed);
+                }
                 return Ok(true);
             }
-            let mut servers = self.servers.iter().filter_map(|(id, user)| Some((self.commands.ended(*id)?, user)));
-            if let Some((end, user)) = servers.find(|(end, _)| end.exit_status() != 0) {
+            for (id, link, user) in &self.servers {
+                let Some(end) = self.commands.ended(*id).filter(|end| end.exit_status() != 0) else { continue };
                 let of_user = user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
-                self.server_failed.get_or_insert_with(|| format!("{}{of_user}", describe(end)));
+                self.server_failed.entry(*link).or_insert_with(|| format!("{}{of_user}", describe(end)));
             }
             let news = lines.map_or(stopped, |lines| lines.listener.as_fd());
             let ends = [self.process.signal_fd(), stopped, news].map(|end| PollFd::new(end, PollFlags::POLLIN));
@@ -359,11 +348,11 @@ impl<'a> Workload<'a> {
     /// # Errors
     /// When the kernel refuses to wait.
     pub fn end_servers(&mut self, grace: Span) -> Result<Vec<Option<CommandEnd>>> {
-        if let Some(how) = &self.server_failed {
+        for how in self.server_failed.values() {
             say!("airpath: the server's command ended before the client's ({how})");
         }
         let by_themselves = (None, Duration::from_nanos(grace.nanos()));
-        let servers: Vec<CommandId> = self.servers.iter().map(|(id, _)| *id).collect();
+        let servers: Vec<CommandId> = self.servers.iter().map(|(id, ..)| *id).collect();
         self.end_sessions(&servers, &[&[by_themselves], &BY_FORCE[..]].concat())?;
         self.said.drain(..).for_each(Said::finish);
         Ok(servers.into_iter().map(|id| self.commands.ended(id)).collect())
@@ -446,27 +435,10 @@ fn killed(end: CommandEnd) -> Option<Signal> {
     of_crashes.contains(&signal).then_some(signal)
 }
 
-/// " of alice", behind "the server's command"; empty where it is that of all.
-fn of(user: Option<&User>) -> String {
-    user.map(|user| format!(" of {}", user.name)).unwrap_or_default()
-}
-
 /// End of a command, in words.
 pub fn describe(end: CommandEnd) -> String {
     match end {
         CommandEnd::Exited(status) => format!("exit status {status}"),
         CommandEnd::Killed(signal) => format!("killed by {signal}"),
-    }
-}
-
-/// Advice on a server's command that ended before it was ready.
-fn why_ended(end: CommandEnd) -> &'static str {
-    match end {
-        CommandEnd::Exited(127) => "The shell did not find a program in it; check the name, and PATH.",
-        CommandEnd::Exited(126) => "The shell could not start a program in it; is it executable?",
-        CommandEnd::Exited(0) => {
-            "If it goes on in the background, keep it in the foreground; if it is not to listen, add --server-ready now."
-        }
-        _ => "Its output above says why; it runs in its own network namespace, where it listens on 0.0.0.0 or [::].",
     }
 }

@@ -19,6 +19,7 @@ use super::ingress::Arrival;
 use super::journeys::Journeys;
 use super::measure::LinkMeasurements;
 use super::stamps::{ClockReport, Stamps};
+use super::traffic::TrafficNotifier;
 use super::unread::Unread;
 use crate::packet_bytes::noise;
 use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
@@ -113,6 +114,8 @@ pub struct LiveLink {
     closed_until: Time,
     /// One-way delays of each user; none where there is only one.
     delays: Vec<Delays>,
+    /// Is told of whatever passes.
+    traffic: Option<Arc<TrafficNotifier>>,
     /// Measurements so far.
     pub measurements: LinkMeasurements,
 }
@@ -163,6 +166,7 @@ impl LiveLink {
             quantum: Quantum::Precise,
             together_within: Span::ZERO,
             closed_until: Time::ZERO,
+            traffic: None,
             measurements: LinkMeasurements::new(bound),
         };
         link.held_back = HeldBack::new(link.ports.len());
@@ -185,6 +189,20 @@ impl LiveLink {
     /// Chooses the quantum of departures from the next call on.
     pub fn set_quantum(&mut self, quantum: Quantum) {
         self.quantum = quantum;
+    }
+
+    /// The same link, which tells `notifier` of whatever passes.
+    #[must_use]
+    pub fn notifying(self, notifier: Option<Arc<TrafficNotifier>>) -> LiveLink {
+        LiveLink { traffic: notifier, ..self }
+    }
+
+    /// Tells that something came or went.
+    #[inline]
+    pub(super) fn tell_of_traffic(&self) {
+        if let Some(notifier) = &self.traffic {
+            notifier.passed();
+        }
     }
 
     /// The ports of each user, the client's first.

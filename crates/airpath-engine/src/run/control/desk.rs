@@ -3,12 +3,12 @@
 
 //! Requests to a live run, carried out.
 
-use std::io::{self, Read, Write};
+use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 
 use airpath_core::{Command, CommandError, StateInForce, Time};
 use airpath_live::clock;
-use airpath_live::engine_loop::{Answer, Handle, Order, Word};
+use airpath_live::engine_loop::{Answer, Order, Word};
 use airpath_live::processor_time::ProcessorTime;
 use airpath_log::verdict::{CalibrationFacts, Measurements, judge};
 use airpath_log::{Places, UserNames};
@@ -16,15 +16,18 @@ use airpath_models::MachineConfig;
 use airpath_scenario::Running;
 use serde_json::{Value, json};
 
+use super::Watched;
 use super::elsewhere::{self, Asked, Elsewhere};
-use super::{Client, Line, Watched};
 use crate::control::around::Around;
-use crate::control::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
+use crate::control::protocol::{Refusal, Request, VERSION};
+use crate::run::loops::Reach;
 use crate::run::{machine, measured};
 
-/// Executor of requests.
+/// Executor of requests to one link.
 pub(super) struct Desk {
-    pub(super) handle: Handle,
+    pub(super) reach: Reach,
+    /// Time of receipt of the present request, by CLOCK_MONOTONIC in ns, where it goes to several links.
+    pub(super) received_ns: Option<u64>,
     pub(super) running: Running,
     pub(super) machine: MachineConfig,
     pub(super) places: Places,
@@ -42,37 +45,6 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Reads what `client` has sent and answers every whole line; an error means that they are gone, or
-    /// do not read what they asked for.
-    pub(super) fn attend(&mut self, client: &mut Client) -> io::Result<()> {
-        let mut chunk = [0; 4096];
-        loop {
-            match client.stream.read(&mut chunk) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => client.buffer.extend_from_slice(&chunk[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            }
-            while let Some(end) = client.buffer.iter().position(|byte| *byte == b'\n') {
-                let line: Line = client.buffer.drain(..=end).collect();
-                let answer = self.answer(&String::from_utf8_lossy(&line), &mut client.watched);
-                client.stream.write_all(format!("{answer}\n").as_bytes())?;
-            }
-            if client.buffer.len() > LONGEST_LINE_BYTES {
-                let message = format!("a request line is limited to {LONGEST_LINE_BYTES} bytes");
-                client.stream.write_all(format!("{}\n", Refusal::new("request", message).answer()).as_bytes())?;
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-        }
-    }
-
-    fn answer(&mut self, line: &str, watched: &mut Option<Watched>) -> Value {
-        Request::read(line)
-            .and_then(|request| self.carry_out(request, watched))
-            .unwrap_or_else(|refusal| refusal.answer())
-    }
-
     pub(super) fn carry_out(&mut self, request: Request, watched: &mut Option<Watched>) -> Result<Value, Refusal> {
         match request {
             Request::Watch {} => {
@@ -174,10 +146,20 @@ impl Desk {
         }
     }
 
+    /// Checks parameters as [`Request::Set`] has them, and sets none.
+    ///
+    /// # Errors
+    /// As that request.
+    pub(super) fn check(&self, parameters: &BTreeMap<String, Value>) -> Result<(), Refusal> {
+        let mut running = self.running.clone();
+        let checked = running.set(&running.assignments(parameters));
+        checked.map(drop).map_err(|report| Refusal::new("parameter", report.to_string()))
+    }
+
     /// Measurements of the link until now.
     fn look(&self) -> Result<Measurements, Refusal> {
         let (answer, answered) = channel();
-        self.handle.send(Word::Look(0, answer));
+        self.reach.handle.send(Word::Look(self.reach.index, answer));
         match answered.recv_timeout(elsewhere::patience(None)) {
             Ok(Some(look)) => Ok(measured::of_link(&look)),
             Ok(None) => Err(not_begun()),
@@ -215,9 +197,9 @@ impl Desk {
     fn order(&self, command: Option<(Command, String)>, at_ns: Option<u64>) -> Result<Done, Refusal> {
         let (answer, answered) = channel();
         let at_ns = at_ns.or(self.asked.as_ref().and_then(|asked| asked.at_ns));
-        let received_ns = at_ns.unwrap_or_else(clock::monotonic_ns);
+        let received_ns = at_ns.or(self.received_ns).unwrap_or_else(clock::monotonic_ns);
         let is_look = command.is_none();
-        self.handle.send(Word::Order(Order { link: 0, received_ns, command, answer }));
+        self.reach.handle.send(Word::Order(Order { link: self.reach.index, received_ns, command, answer }));
         if let Some(asked) = &self.asked {
             asked.accept();
         }

@@ -5,6 +5,7 @@
 //! which nothing waits for.
 
 mod desk;
+mod desks;
 mod elsewhere;
 
 use std::ffi::OsString;
@@ -15,7 +16,6 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-use airpath_live::engine_loop::Handle;
 use airpath_live::processor_time::ProcessorTime;
 use airpath_log::UserNames;
 use airpath_log::verdict::Measurements;
@@ -26,6 +26,7 @@ use nix::unistd::geteuid;
 use serde_json::{Value, json};
 
 use super::RunRequest;
+use super::loops::Reach;
 use crate::control::around::Around;
 use crate::control::folder::{self, Folder, Socket};
 use crate::control::protocol::Refusal;
@@ -33,6 +34,7 @@ use crate::hosts::channel::Channels;
 use crate::hosts::mouth::Mouth;
 use crate::hosts::wire::Word;
 use desk::Desk;
+use desks::Desks;
 use elsewhere::{Asked, Elsewhere};
 
 /// Maximum number of clients.
@@ -52,35 +54,49 @@ pub struct Control {
 }
 
 impl Control {
-    /// Opens the socket of the run that `request` describes, whose loop `handle` reaches. With the engines of other
-    /// hosts goes what each says about requests: the near engine asks, and a far one has no socket.
+    /// Opens the socket of the run that `run` and its `links` describe, which are at `reach`. With the engines of
+    /// other hosts goes what each says about requests: the near engine asks, and a far one has no socket.
     ///
     /// # Errors
     /// When there is no folder for it, or the system refuses.
     pub fn start(
-        request: &RunRequest,
-        handle: Handle,
+        run: &RunRequest,
+        links: &[RunRequest],
+        reach: Vec<Reach>,
         joined: Option<(&Channels, Vec<Receiver<Word>>)>,
     ) -> io::Result<Control> {
-        let desk = |number, elsewhere| Desk {
-            handle,
+        let of_link = |(request, reach): (&RunRequest, Reach), about: &Value, elsewhere| Desk {
+            reach,
+            received_ns: None,
             running: Running::new(&as_recorded(&request.scenario)),
             machine: request.machine.clone(),
             places: request.places(),
-            about: about(request, number),
+            about: about.clone(),
             nested: request.enclosing,
             begun: ProcessorTime::now(),
             calibration: request.calibration_facts,
             elsewhere,
             asked: None,
         };
+        let desks = |number, mut elsewhere: Vec<Elsewhere>| {
+            let mut about = about(run, number);
+            let hops: Vec<String> = elsewhere.iter().flat_map(|there| there.hops().to_vec()).collect();
+            if let Value::Array(all) = &mut about["hops"] {
+                all.extend(hops.into_iter().map(Value::from));
+            }
+            // Of several links together it is told, and not of each.
+            let own = if links.len() == 1 { &about } else { &Value::Null };
+            let desks =
+                links.iter().zip(reach).map(|link| of_link(link, own, std::mem::take(&mut elsewhere))).collect();
+            Desks { desks, places: links.iter().filter_map(|link| link.place.clone()).collect(), about }
+        };
         let joined = joined.map_or(Vec::new(), |(channels, answers)| channels.all.iter().zip(answers).collect());
         let mut elsewhere = Vec::new();
         for (channel, answers) in joined {
             if channel.clocks.is_none() {
                 let mouth = || channel.mouth().map_err(|failure| io::Error::other(failure.to_string()));
-                let (desk, mouths) = (desk(0, Vec::new()), [mouth()?, mouth()?]);
-                let serve = move || serve_near(desk, &answers, mouths);
+                let (desks, mouths) = (desks(0, Vec::new()), [mouth()?, mouth()?]);
+                let serve = move || serve_near(desks, &answers, mouths);
                 // It ends with the connection, which outlives the link.
                 std::thread::Builder::new().name("airpath-control".into()).spawn(serve)?;
                 return Ok(Control { number: 0, folder: PathBuf::new(), stop: None, thread: None });
@@ -92,13 +108,10 @@ impl Control {
         let number = socket.number;
         socket.listener.set_nonblocking(true)?;
         let (stopped, stop) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        let hops: Vec<String> = elsewhere.iter().flat_map(|there| there.hops().to_vec()).collect();
-        let mut desk = desk(number, elsewhere);
-        if let Value::Array(all) = &mut desk.about["hops"] {
-            all.extend(hops.into_iter().map(Value::from));
-        }
-        let thread =
-            std::thread::Builder::new().name("airpath-control".into()).spawn(move || serve(&socket, &stopped, desk))?;
+        let desks = desks(number, elsewhere);
+        let thread = std::thread::Builder::new()
+            .name("airpath-control".into())
+            .spawn(move || serve(&socket, &stopped, desks))?;
         Ok(Control { number, folder, stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -155,7 +168,8 @@ fn about(request: &RunRequest, number: u32) -> Value {
 struct Client {
     stream: UnixStream,
     buffer: Line,
-    watched: Option<Watched>,
+    /// By link.
+    watched: Vec<Option<Watched>>,
 }
 
 /// Baseline of a client's watch: the state of the run's link, and of the run around it, when it began.
@@ -166,7 +180,7 @@ struct Watched {
 }
 
 /// Serves clients until `stopped` is closed at its other end.
-fn serve(socket: &Socket, stopped: &OwnedFd, mut desk: Desk) {
+fn serve(socket: &Socket, stopped: &OwnedFd, mut desks: Desks) {
     let mut clients: Vec<Client> = Vec::new();
     loop {
         let mut ends = vec![PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
@@ -183,7 +197,7 @@ fn serve(socket: &Socket, stopped: &OwnedFd, mut desk: Desk) {
         let mut index = 1;
         clients.retain_mut(|client| {
             index += 1;
-            !ready[index] || desk.attend(client).is_ok()
+            !ready[index] || desks.attend(client).is_ok()
         });
         if ready[1] {
             accept(&socket.listener, &mut clients);
@@ -202,7 +216,7 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
             (false, _) => Refusal::new("owner", "only the user who started the run may control it"),
             (_, false) => Refusal::new("busy", "too many control connections; close some"),
             _ => {
-                clients.push(Client { stream, buffer: Vec::new(), watched: None });
+                clients.push(Client { stream, buffer: Vec::new(), watched: Vec::new() });
                 continue;
             }
         };
@@ -211,8 +225,9 @@ fn accept(listener: &UnixListener, clients: &mut Vec<Client>) {
 }
 
 /// Carries out what the near engine asks for, until the connection ends; `mouths` are ways to speak to it.
-fn serve_near(mut desk: Desk, asked: &Receiver<Word>, mouths: [Mouth; 2]) {
+fn serve_near(mut desks: Desks, asked: &Receiver<Word>, mouths: [Mouth; 2]) {
     let [answering, accepting] = mouths;
+    let Some(desk) = desks.desks.first_mut() else { return };
     desk.asked = Some(Asked { mouth: accepting, number: 0, at_ns: None, checks: false });
     for word in asked {
         let Word::Ask { number, at_ns, checks, request } = word else { continue };

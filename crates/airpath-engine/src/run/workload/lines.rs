@@ -52,7 +52,7 @@ impl Workload<'_> {
                     }
                 }
             }
-            let ended = self.servers.iter().find_map(|(id, _)| self.commands.ended(*id));
+            let ended = self.servers.iter().find_map(|(id, ..)| self.commands.ended(*id));
             if let Some(end) = ended.filter(|end| end.exit_status() != 0) {
                 return Err(Failure::new(format!(
                     "the server's command ended before packets passed on {name} ({})",
@@ -100,7 +100,7 @@ impl Workload<'_> {
 
     /// True if a run without commands of clients is over: those of servers have ended.
     pub(super) fn servers_have_ended(&self) -> bool {
-        !self.servers.is_empty() && self.servers.iter().all(|(id, _)| self.commands.ended(*id).is_some())
+        !self.servers.is_empty() && self.servers.iter().all(|(id, ..)| self.commands.ended(*id).is_some())
     }
 }
 

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The Airpath authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to a run of one link or of several: handed to the links that they concern, and their answers put together.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+
+use airpath_live::clock;
+use airpath_log::Verdict;
+use serde_json::{Map, Value, json};
+
+use super::desk::Desk;
+use super::{Client, Line, Watched};
+use crate::control::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
+use crate::run::link_place::LinkPlace;
+
+/// The links of a run, by number.
+pub(super) struct Desks {
+    pub(super) desks: Vec<Desk>,
+    /// Place of each; none where there is one link.
+    pub(super) places: Vec<LinkPlace>,
+    /// Unchanging part of the run's description.
+    pub(super) about: Value,
+}
+
+impl Desks {
+    /// Reads what `client` has sent and answers every whole line; an error means that they are gone, or
+    /// do not read what they asked for.
+    pub(super) fn attend(&mut self, client: &mut Client) -> io::Result<()> {
+        let mut chunk = [0; 4096];
+        loop {
+            match client.stream.read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => client.buffer.extend_from_slice(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            while let Some(end) = client.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Line = client.buffer.drain(..=end).collect();
+                let answer = self.answer(&String::from_utf8_lossy(&line), &mut client.watched);
+                client.stream.write_all(format!("{answer}\n").as_bytes())?;
+            }
+            if client.buffer.len() > LONGEST_LINE_BYTES {
+                let message = format!("a request line is limited to {LONGEST_LINE_BYTES} bytes");
+                client.stream.write_all(format!("{}\n", Refusal::new("request", message).answer()).as_bytes())?;
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+    }
+
+    fn answer(&mut self, line: &str, watched: &mut Vec<Option<Watched>>) -> Value {
+        Request::read(line)
+            .and_then(|request| self.carry_out(request, watched))
+            .unwrap_or_else(|refusal| refusal.answer())
+    }
+
+    /// Carries out `request`; `watched` are the baselines of the client's watch, by link.
+    pub(super) fn carry_out(&mut self, request: Request, watched: &mut Vec<Option<Watched>>) -> Result<Value, Refusal> {
+        watched.resize_with(self.desks.len(), || None);
+        if let [desk] = self.desks.as_mut_slice() {
+            return desk.carry_out(request, &mut watched[0]);
+        }
+        let received_ns = clock::monotonic_ns();
+        self.desks.iter_mut().for_each(|desk| desk.received_ns = Some(received_ns));
+        match request {
+            Request::Watch {} => {
+                let mut latest = json!({});
+                for (desk, watched) in self.desks.iter_mut().zip(watched) {
+                    latest = desk.carry_out(Request::Watch {}, watched)?;
+                }
+                Ok(latest)
+            }
+            Request::Verdict {} => {
+                let mut worst: Option<(Verdict, Value)> = None;
+                for (desk, watched) in self.desks.iter_mut().zip(watched) {
+                    let answer = desk.carry_out(Request::Verdict {}, watched)?;
+                    let verdict: Verdict = serde_json::from_value(answer["verdict"].clone()).unwrap_or_default();
+                    if worst.as_ref().is_none_or(|(known, _)| known.grade < verdict.grade) {
+                        worst = Some((verdict, answer));
+                    }
+                }
+                Ok(worst.map(|(_, answer)| answer).unwrap_or_default())
+            }
+            Request::Describe {} => {
+                let answers = self.ask_all(|_, desk| Some(desk.carry_out(Request::Describe {}, &mut None)))?;
+                let mut answer = self.together(&answers);
+                if let (Value::Object(answer), Value::Object(about)) = (&mut answer, &self.about) {
+                    answer.extend(about.clone());
+                }
+                Ok(answer)
+            }
+            Request::Get { parameter } => {
+                let targets = self.targets(&parameter)?;
+                let answers = self.ask_all(|link, desk| {
+                    let parameter = targets.get(&link)?.clone();
+                    Some(desk.carry_out(Request::Get { parameter }, &mut None))
+                })?;
+                let mut answer = self.together(&answers);
+                answer["parameter"] = parameter.into();
+                let first = &answers.values().next().unwrap_or(&Value::Null)["value"];
+                answer["value"] = if answers.values().all(|one| one["value"] == *first) {
+                    first.clone()
+                } else {
+                    let of_link = |(link, one): (&usize, &Value)| self.by_user(*link, &one["value"]);
+                    Value::Object(answers.iter().flat_map(of_link).collect())
+                };
+                Ok(answer)
+            }
+            Request::State { name } => {
+                let user = self.user_before(&name);
+                let mut refused = None;
+                let answers = self.ask_all(|link, desk| {
+                    let name = match &user {
+                        Some((concerned, _)) if *concerned != link => return None,
+                        Some((_, name)) => name.clone(),
+                        None => name.clone(),
+                    };
+                    match desk.carry_out(Request::State { name }, &mut None) {
+                        // Whom it does not fit it does not concern.
+                        Err(refusal) if refusal.kind == "state" => {
+                            refused.get_or_insert(refusal);
+                            None
+                        }
+                        answer => Some(answer),
+                    }
+                })?;
+                match (answers.is_empty(), refused) {
+                    (true, Some(refusal)) => Err(refusal),
+                    _ => Ok(self.together(&answers)),
+                }
+            }
+            Request::Set { parameter, value, mut parameters } => {
+                match (parameter, value) {
+                    (Some(parameter), Some(value)) => drop(parameters.insert(parameter, value)),
+                    (None, None) => {}
+                    _ => return Err(Refusal::new("request", "`parameter` and `value` go together")),
+                }
+                let mut of_links: BTreeMap<usize, BTreeMap<String, Value>> = BTreeMap::new();
+                for (parameter, value) in &parameters {
+                    for (link, name) in self.targets(parameter)? {
+                        of_links.entry(link).or_default().insert(name, value.clone());
+                    }
+                }
+                if of_links.is_empty() {
+                    let message = "name a `parameter` and its `value`, or several as `parameters`";
+                    return Err(Refusal::new("request", message));
+                }
+                // Checked for each before it is in force for any.
+                of_links.iter().try_for_each(|(link, parameters)| self.desks[*link].check(parameters))?;
+                let answers = self.ask_all(|link, desk| {
+                    let parameters = of_links.remove(&link)?;
+                    Some(desk.carry_out(Request::Set { parameter: None, value: None, parameters }, &mut None))
+                })?;
+                Ok(self.together(&answers))
+            }
+        }
+    }
+
+    /// Answers of the links that `ask` asks, by number.
+    fn ask_all(
+        &mut self,
+        mut ask: impl FnMut(usize, &mut Desk) -> Option<Result<Value, Refusal>>,
+    ) -> Result<BTreeMap<usize, Value>, Refusal> {
+        let asked = self.desks.iter_mut().enumerate().filter_map(|(link, desk)| Some((link, ask(link, desk)?)));
+        asked.map(|(link, answer)| answer.map(|answer| (link, answer))).collect()
+    }
+
+    /// The link of the user whose name `text` begins with, and what the rest means there.
+    fn user_before(&self, text: &str) -> Option<(usize, String)> {
+        let (first, rest) = text.split_once('.')?;
+        let link = self.places.iter().position(|place| place.users.iter().any(|user| user == first.trim()))?;
+        // A path alone knows no users.
+        let is_alone = self.places[link].users.len() == 1 && !self.desks[link].running.scenario().is_cell();
+        Some((link, if is_alone { rest.to_owned() } else { text.to_owned() }))
+    }
+
+    /// The links that a parameter concerns, with its name there: that of the user before it, or all that have the hop.
+    fn targets(&self, parameter: &str) -> Result<BTreeMap<usize, String>, Refusal> {
+        if let Some(one) = self.user_before(parameter) {
+            return Ok(BTreeMap::from([one]));
+        }
+        let first = parameter.split('.').next().unwrap_or_default().trim();
+        let has_hop = |desk: &Desk| desk.places.users().iter().any(|user| user.hops.iter().any(|hop| hop == first));
+        let all = self.desks.iter().enumerate().filter(|(_, desk)| has_hop(desk));
+        let all: BTreeMap<usize, String> = all.map(|(link, _)| (link, parameter.to_owned())).collect();
+        if all.is_empty() {
+            let users: Vec<&str> = self.places.iter().flat_map(|place| &place.users).map(String::as_str).collect();
+            let more = users.len().saturating_sub(SHOWN_USERS);
+            let shown = users[..users.len() - more].join(", ");
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            return Err(Refusal::new(
+                "parameter",
+                format!(
+                    "{parameter}: there is no user or hop `{first}`; a parameter is named HOP.link.KEY for all users who \
+                     have the hop, or USER.HOP.link.KEY for one; users are {shown}{more}"
+                ),
+            ));
+        }
+        Ok(all)
+    }
+
+    /// `value`, which is that of a link, for each of its users.
+    fn by_user(&self, link: usize, value: &Value) -> Vec<(String, Value)> {
+        let users = &self.places[link].users;
+        users.iter().map(|user| (user.clone(), value.get(user).unwrap_or(value).clone())).collect()
+    }
+
+    /// One answer of those of several links.
+    fn together(&self, answers: &BTreeMap<usize, Value>) -> Value {
+        let time = |key: &str| answers.values().filter_map(|answer| answer[key].as_u64()).max();
+        let mut states = Map::new();
+        for (link, answer) in answers {
+            let of_users = answer.get("user_states").unwrap_or(&answer["state"]);
+            states.extend(self.by_user(*link, of_users));
+        }
+        let common = states.values().next().filter(|first| states.values().all(|state| state == *first)).cloned();
+        json!({
+            "version": VERSION,
+            "ok": true,
+            "time_ns": time("time_ns"),
+            "received_ns": time("received_ns"),
+            "state": common,
+            "user_states": states,
+        })
+    }
+}
+
+/// Number of users that an error names.
+const SHOWN_USERS: usize = 20;

@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Several links that share nothing, in one engine."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from airpath.arrow import read_arrow_log
+from airpath.run import load_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from live.harness import Airpath, Way
+
+LINKS = """
+[[media]]
+name = "cell"
+type = "continuous"
+uplink = "10 Mbit/s"
+downlink = "10 Mbit/s"
+[[paths]]
+name = "alice"
+[[paths.hops]]
+name = "radio"
+link = { rate = "2 Mbit/s", propagation = "10 ms" }
+[[paths.states]]
+name = "far"
+set."radio.link.propagation" = "60 ms"
+[[paths]]
+name = "bob"
+[[paths.hops]]
+name = "radio"
+link = { medium = "cell", propagation = "20 ms" }
+[[paths]]
+name = "carol"
+[[paths.hops]]
+name = "radio"
+link = { propagation = "30 ms", errors = { type = "bernoulli", probability = 0.3 } }
+[[paths]]
+name = "dave"
+[[paths.hops]]
+name = "radio"
+link = { medium = "cell", propagation = "40 ms" }
+"""
+NAMES = ("alice", "cell", "carol")
+"""Links in the order of their first users; bob and dave share one."""
+PING = "ping -q -c 5 -i 0.05 -W 1 server >&2; exit 0"
+
+
+def _commands(out: Path) -> int:
+    """Return the number of commands in the input log of a run."""
+    return int(read_arrow_log(out / "input.arrow").frame["command"].drop_nulls().len())
+
+
+def test_each_link_is_a_run_of_its_own(airpath: Airpath, port_way: Way) -> None:
+    links, out = airpath.file("links.toml", LINKS), airpath.path("run")
+    line = f'echo "$AIRPATH_USER $AIRPATH_USER_INDEX of $AIRPATH_USERS"; {PING}'
+    result = airpath.exec(
+        port_way, "--scenario", links, "--seed", 5, "--out", out, "--loops", 2,
+        "--client", "bob=kill -SEGV $$", "--", "sh", "-c", line,
+    )  # fmt: skip
+    # The crash of one is told, and felt by none.
+    assert result.status == 128 + signal.SIGSEGV
+    assert sorted(result.out.splitlines()) == ["alice 0 of 4", "carol 3 of 4", "dave 2 of 4"]
+    assert sorted(path.name for path in out.iterdir()) == sorted(NAMES)
+    told = {link["link"]: link for link in result.summary()["links"]}
+    assert {name: link["exit_status"] for name, link in told.items()} == {
+        "alice": 0, "cell": 128 + signal.SIGSEGV, "carol": 0,
+    }  # fmt: skip
+    killed = {
+        name: [reason["code"] for reason in link["verdict"]["reasons"]].count("client_killed")
+        for name, link in told.items()
+    }
+    assert killed == {"alice": 0, "cell": 1, "carol": 0}
+    assert told["alice"]["uplink"]["delivered_packets"] == 5
+    assert told["alice"]["uplink"]["delay"]["p50_ns"] // 1_000_000 == 10
+    assert told["cell"]["uplink"]["delivered_packets"] == 5
+    assert len({link["seed"] for link in told.values()}) == len(NAMES)
+    for name in NAMES:
+        assert load_run(out / name).manifest["settings"]["link"] == name
+        airpath.run("replay", out / name).check()
+    assert "holds the runs of several links" in airpath.run("replay", out).err
+
+
+def test_a_link_alone_draws_the_same(airpath: Airpath, any_way: Way) -> None:
+    links, out = airpath.file("links.toml", LINKS), airpath.path("run")
+    airpath.exec(
+        any_way, "--scenario", links, "--seed", 5, "--out", out, "--", "sh", "-c", PING
+    ).check()
+    seed = load_run(out / "carol").manifest["seed"]
+    alone = LINKS[
+        LINKS.index('[[paths]]\nname = "carol"') : LINKS.index('[[paths]]\nname = "dave"')
+    ]
+    single = airpath.path("single")
+    airpath.exec(
+        any_way, "--scenario", airpath.file("carol.toml", alone), "--seed", seed, "--out", single,
+        "--", "sh", "-c", PING,
+    ).check()  # fmt: skip
+    lost = [
+        load_run(folder).path_events("dropped")["pdu"].to_list()
+        for folder in (out / "carol", single)
+    ]
+    assert lost[0] == lost[1]
+
+
+def test_each_link_has_a_server_of_its_own(airpath: Airpath, port_way: Way) -> None:
+    links, out = airpath.file("links.toml", LINKS), airpath.path("run")
+    line = 'echo "serves ${AIRPATH_USER:-all}" >&2; exec sleep 30'
+    result = airpath.exec(
+        port_way, "--scenario", links, "--server", line, "--server-ready", "now",
+        "--server-grace", "0 s", "--out", out, "--", "sh", "-c", PING,
+    )  # fmt: skip
+    served = [text.split()[1] for text in result.err.splitlines() if text.startswith("serves ")]
+    assert sorted(served) == ["alice", "all", "carol"]
+    commands = load_run(out / "cell").manifest["commands"]
+    assert [command["end"] for command in commands] == ["server", "client", "client"]
+
+
+def test_states_and_parameters_of_one_link_or_all(airpath: Airpath, any_way: Way) -> None:
+    links, out = airpath.file("links.toml", LINKS), airpath.path("run")
+    process = airpath.start(
+        "exec", "--port", any_way.port, "--scenario", links, "--out", out,
+        "--", "sh", "-c", "echo ready; exec sleep 60", user=any_way.user,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(4)] == ["ready\n"] * 4
+    run = json.loads(airpath.run("runs", "--json", user=any_way.user).check().out)
+    assert [user["name"] for user in run["users"]] == ["alice", "bob", "dave", "carol"]
+
+    def do(*words: str) -> dict[str, object]:
+        answer: dict[str, object] = json.loads(
+            airpath.run(*words, "--json", user=any_way.user).check().out
+        )
+        return answer
+
+    assert do("state", "far")["user_states"] == {"alice": "far"}
+    do("set", "alice.radio.link.rate=1 Mbit/s")
+    do("set", "radio.link.propagation=70 ms")
+    do("set", "dave.radio.link.propagation=80 ms")
+    wrong = airpath.run("set", "erin.radio.link.rate=1 Mbit/s", user=any_way.user)
+    assert wrong.status != 0
+    assert "there is no user or hop `erin`" in wrong.err
+    assert "alice, bob, dave, carol" in wrong.err
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    commands = {name: _commands(out / name) for name in NAMES}
+    assert commands == {"alice": 3, "cell": 2, "carol": 1}
+    for name in NAMES:
+        airpath.run("replay", out / name).check()
+
+
+def test_many_links_start_and_leave_nothing(airpath: Airpath, port_way: Way) -> None:
+    path = '[[paths]]\nname = "link-{}"\nhops = [{{ link = {{ propagation = "5 ms" }} }}]\n'
+    links = airpath.file("many.toml", "".join(path.format(number) for number in range(40)))
+    result = airpath.exec(
+        port_way, "--scenario", links, "--", "sh", "-c", "ping -q -c 1 -W 20 server >&2"
+    ).check()
+    told = result.summary()["links"]
+    assert len(told) == 40
+    assert all(link["uplink"]["delivered_packets"] >= 1 for link in told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("exec", "--replications", 2, "--", "true"), "--replications is for one"),
+        (("exec", "--client", "erin=true", "--", "true"), "there is no user `erin`; users are"),
+        (("shell", "--", "true"), "name the one at whose end the shell runs"),
+        (("sim", "--workload", "tcp bytes=1000"), "links that share nothing"),
+    ],
+)
+def test_what_links_cannot_have_is_refused(
+    airpath: Airpath, arguments: tuple[object, ...], message: str
+) -> None:
+    command, *others = arguments
+    result = airpath.run(command, "--scenario", airpath.file("links.toml", LINKS), *others)
+    assert result.status == 2
+    assert message in result.err
+
+
+def test_a_shell_of_one_user(airpath: Airpath, any_way: Way) -> None:
+    links = airpath.file("links.toml", LINKS)
+    result = airpath.run(
+        "shell", "--scenario", links, "--user", "carol", "--client", "alice=exec sleep 60",
+        "--", "sh", "-c", "ping -q -c 20 -i 0.02 -W 1 server | tail -2 | head -1",
+        user=any_way.user,
+    ).check()  # fmt: skip
+    assert result.out.startswith("20 packets transmitted")
