@@ -138,7 +138,7 @@ VJ = 'ppp = { header_compression = "vj" }'
 
 def test_compressed_headers_shorten_a_transfer_and_are_replayed(tmp_path: Path) -> None:
     """The replay has the headers from the input log, and so has the replay of its copy."""
-    workload = "tcp bytes=10240 from=server cc=reno mss=216 recv_window=1kB"
+    workload = "tcp bytes=10240 from=server cc=reno mss=216 recv_window=1kB timestamps=no"
     plain = simulate(tmp_path / "plain", "gsm-rlp-9.6k", "--set", LOSSES, workload=workload)
     entity = f'radio.link.entity={{ type = "rlp", {VJ} }}'
     options = ("--set", LOSSES, "--set", entity)
@@ -173,7 +173,7 @@ def test_losses_toss_compressed_packets_or_make_their_headers_wrong(
         *("--set", f'radio.link.entity={{ type = "transparent", {ppp} }}'),
         *("--set", LOSSES.replace("0.05", "0.01")),
     )
-    workload = "tcp bytes=20480 from=server cc=reno mss=216"
+    workload = "tcp bytes=20480 from=server cc=reno mss=216 timestamps=no"
     run = simulate(tmp_path / "run", "gsm-transparent-9.6k", *options, workload=workload)
     drops = dict(run.events.filter(pl.col("kind") == "dropped")["cause"].value_counts().iter_rows())
     damaged = run.events.filter(pl.col("kind") == "damaged").height

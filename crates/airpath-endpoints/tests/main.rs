@@ -7,6 +7,7 @@ mod adaptive;
 mod captures;
 mod common;
 mod datagrams;
+mod kernel;
 mod media;
 mod quic;
 mod sharing;

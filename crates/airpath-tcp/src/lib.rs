@@ -20,7 +20,7 @@
 //! - ECN (RFC 3168) on request.
 //!
 //! Timers are as coarse as those of Linux with 1000 ticks a second, and segments leave in bursts of the size that
-//! segmentation offload has there. Both ends are such connections: SACK, timestamps and window scaling are always on.
+//! segmentation offload has there. Both ends are such connections: SACK and window scaling are always on.
 //! There is no pacing, no keep-alive, no urgent data, no Fast Open, no path MTU discovery, and no state TIME-WAIT.
 //!
 //! It is code of our own, because no maintained crate had what it takes: smoltcp has neither SACK nor RACK, and those

@@ -13,7 +13,8 @@ use airpath_core::{End, Probability, Rate, Span};
 
 use crate::macros::{key_default, key_read, key_serialize, key_type, key_write, kinds};
 use crate::value::{
-    Bytes, Count, EcnUse, MediaControl, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol, Value,
+    Bytes, Count, EcnUse, MediaControl, Period, QuicCongestionControl, TcpCongestionControl, TimestampUse, UdpProtocol,
+    Value,
 };
 
 /// Bytes of an IPv4 header without options and of a UDP or UDP-Lite header.
@@ -44,6 +45,10 @@ kinds! {
         mss: Bytes => optional,
         /// The receiver's buffer, which is the largest window it offers; without it, one that grows to 6 MB.
         recv_window: Bytes => optional,
+        /// Timestamps (RFC 7323), 12 bytes of each segment.
+        timestamps: TimestampUse => default(TimestampUse::Yes),
+        /// ECN (RFC 3168).
+        ecn: EcnUse => default(EcnUse::No),
     }
 
     /// Requests and responses in turn over one TCP connection, which the client opens.
@@ -62,6 +67,10 @@ kinds! {
         mss: Bytes => optional,
         /// The receivers' buffers, which are the largest windows they offer; without it, ones that grow to 6 MB.
         recv_window: Bytes => optional,
+        /// Timestamps (RFC 7323), 12 bytes of each segment.
+        timestamps: TimestampUse => default(TimestampUse::Yes),
+        /// ECN (RFC 3168).
+        ecn: EcnUse => default(EcnUse::No),
     }
 
     /// A bulk transfer over one stream of a QUIC connection, which the client opens.

@@ -23,7 +23,9 @@ mod words;
 pub use error::{WorkloadError, WorkloadProblem};
 pub use kinds::{AdaptiveMedia, Cbr, Kind, Media, OnOff, Pcap, Poisson, Quic, Request, Saturate, Tcp};
 pub use macros::{KeyDescription, KindDescription};
-pub use value::{Bytes, Count, EcnUse, MediaControl, Period, QuicCongestionControl, TcpCongestionControl, UdpProtocol};
+pub use value::{
+    Bytes, Count, EcnUse, MediaControl, Period, QuicCongestionControl, TcpCongestionControl, TimestampUse, UdpProtocol,
+};
 
 use airpath_core::Span;
 

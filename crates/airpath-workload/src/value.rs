@@ -135,6 +135,16 @@ words! {
 }
 
 words! {
+    /// Use of timestamps by TCP.
+    TimestampUse {
+        /// Segments bear no timestamps.
+        No = "no",
+        /// Segments bear timestamps.
+        Yes = "yes",
+    }
+}
+
+words! {
     /// The transport protocol of datagrams.
     UdpProtocol {
         /// UDP (RFC 768).

@@ -7,7 +7,7 @@ use airpath_core::{Direction, End, Payload, Pdu, Span, Time};
 use airpath_packet::protocol::TCP;
 use airpath_tcp::{BufferSize, Config, CongestionControl, Connection, Segment, State};
 use airpath_virtual::{Endpoint, Progress, Sent};
-use airpath_workload::{Bytes as ByteCount, TcpCongestionControl};
+use airpath_workload::{Bytes as ByteCount, EcnUse, TcpCongestionControl, TimestampUse};
 
 use super::packet;
 use crate::Context;
@@ -31,32 +31,40 @@ pub(super) struct Settings {
     maximum_segment_bytes: u16,
     receive_buffer: BufferSize,
     nagle: bool,
+    timestamps: bool,
+    ecn: bool,
+}
+
+/// The same as a workload writes them.
+pub(super) struct Keys {
+    pub congestion_control: TcpCongestionControl,
+    pub mss: Option<ByteCount>,
+    pub window: Option<ByteCount>,
+    pub nagle: bool,
+    pub timestamps: TimestampUse,
+    pub ecn: EcnUse,
 }
 
 impl Settings {
-    pub(super) fn new(
-        congestion_control: TcpCongestionControl,
-        mss: Option<ByteCount>,
-        window: Option<ByteCount>,
-        nagle: bool,
-        context: &Context,
-    ) -> Result<Settings, EndpointError> {
+    pub(super) fn new(keys: &Keys, context: &Context) -> Result<Settings, EndpointError> {
         let mtu_bytes = context.options.mtu_bytes;
         if mtu_bytes < LEAST_MTU_BYTES {
             let (protocol, reason) = ("TCP", "RFC 791, section 3.2");
             return Err(EndpointError::MtuTooSmall { protocol, least_bytes: LEAST_MTU_BYTES, reason, mtu_bytes });
         }
         let largest = u64::from(mtu_bytes) - HEADER_BYTES;
-        let largest = mss.map_or(largest, |mss| mss.0.min(largest));
+        let largest = keys.mss.map_or(largest, |mss| mss.0.min(largest));
         Ok(Settings {
-            congestion_control: match congestion_control {
+            congestion_control: match keys.congestion_control {
                 TcpCongestionControl::None => CongestionControl::None,
                 TcpCongestionControl::Reno => CongestionControl::Reno,
                 TcpCongestionControl::Cubic => CongestionControl::Cubic,
             },
             maximum_segment_bytes: u16::try_from(largest).unwrap_or(u16::MAX),
-            receive_buffer: window.map_or(BufferSize::Automatic, |bytes| BufferSize::Fixed(bytes.0)),
-            nagle,
+            receive_buffer: keys.window.map_or(BufferSize::Automatic, |bytes| BufferSize::Fixed(bytes.0)),
+            nagle: keys.nagle,
+            timestamps: keys.timestamps == TimestampUse::Yes,
+            ecn: keys.ecn == EcnUse::Yes,
         })
     }
 }
@@ -96,7 +104,8 @@ impl<A: Application> HostEndpoint<A> {
             maximum_segment_bytes: settings.maximum_segment_bytes,
             receive_buffer: settings.receive_buffer,
             nagle: settings.nagle,
-            ecn: false,
+            timestamps: settings.timestamps,
+            ecn: settings.ecn,
             initial_sequence: key.bits(0, 0) as u32,
             initial_timestamp: key.bits(1, 0) as u32,
             give_up_after: GIVE_UP_AFTER,

@@ -14,12 +14,20 @@ use airpath_workload::kinds::{Request, Tcp};
 use crate::error::EndpointError;
 use crate::{Context, Ends};
 use bulk::{Sink, Source};
-use host::{HostEndpoint, Settings};
+use host::{HostEndpoint, Keys, Settings};
 use request::{Client, Server};
 
 /// A transfer's ends. The client opens the connection whichever end sends.
 pub(crate) fn bulk(tcp: &Tcp, context: &Context) -> Result<Ends, EndpointError> {
-    let settings = Settings::new(tcp.cc, tcp.mss, tcp.recv_window, true, context)?;
+    let keys = Keys {
+        congestion_control: tcp.cc,
+        mss: tcp.mss,
+        window: tcp.recv_window,
+        nagle: true,
+        timestamps: tcp.timestamps,
+        ecn: tcp.ecn,
+    };
+    let settings = Settings::new(&keys, context)?;
     let total_bytes = tcp.bytes.map_or(u64::MAX, |bytes| bytes.0);
     let source = HostEndpoint::new(tcp.from, &settings, Source::new(total_bytes, tcp.duration), context);
     let sink = HostEndpoint::new(tcp.from.other(), &settings, Sink::new(tcp.from, total_bytes, tcp.duration), context);
@@ -29,7 +37,15 @@ pub(crate) fn bulk(tcp: &Tcp, context: &Context) -> Result<Ends, EndpointError> 
 /// The ends of requests and responses.
 pub(crate) fn request(request: &Request, context: &Context) -> Result<Ends, EndpointError> {
     // Nagle's algorithm would hold back a request's last segment until the others are acknowledged.
-    let settings = Settings::new(request.cc, request.mss, request.recv_window, false, context)?;
+    let keys = Keys {
+        congestion_control: request.cc,
+        mss: request.mss,
+        window: request.recv_window,
+        nagle: false,
+        timestamps: request.timestamps,
+        ecn: request.ecn,
+    };
+    let settings = Settings::new(&keys, context)?;
     let client = HostEndpoint::new(End::Client, &settings, Client::new(request), context);
     let server = HostEndpoint::new(End::Server, &settings, Server::new(request), context);
     Ok((Box::new(client), Box::new(server)))

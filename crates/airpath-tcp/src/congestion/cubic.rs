@@ -145,9 +145,10 @@ impl Cubic {
     }
 }
 
-/// The same by the estimate of Reno's window: 3 (1 - β) / (1 + β) = 9/17 of a segment in a round trip (equation (4)).
+/// The same by the estimate of Reno's window: 3 (1 - β) / (1 + β) of a segment in a round trip (equation (4)), which is
+/// 9/17, and 8/15 in Linux.
 fn by_reno(epoch: &mut Epoch, window: u64, per_increase: u64) -> u64 {
-    let per_estimate = (window * 17 / 9).max(1);
+    let per_estimate = (window * 15 / 8).max(1);
     if epoch.acknowledged > per_estimate {
         let steps = (epoch.acknowledged - 1) / per_estimate;
         epoch.acknowledged -= steps * per_estimate;

@@ -28,6 +28,8 @@ pub struct Config {
     pub receive_buffer: BufferSize,
     /// True if small segments wait for the acknowledgement of others (RFC 9293, section 3.7.4).
     pub nagle: bool,
+    /// True if its segments bear timestamps, as those of the other end do (RFC 7323).
+    pub timestamps: bool,
     /// True if it asks for ECN (RFC 3168), or agrees to it.
     pub ecn: bool,
     /// The initial sequence number, and the clock of the timestamps at time 0.
@@ -104,7 +106,8 @@ pub struct Connection {
 impl Connection {
     /// A connection that does nothing yet.
     pub fn new(config: Config) -> Connection {
-        let segment = u32::from(config.maximum_segment_bytes).saturating_sub(TIMESTAMPS_BYTES).max(8);
+        let stamps = if config.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let segment = u32::from(config.maximum_segment_bytes).saturating_sub(stamps).max(8);
         Connection {
             sender: Sender::new(config.congestion_control, segment, config.nagle, config.initial_timestamp),
             receiver: Receiver::new(config.receive_buffer, u64::from(config.maximum_segment_bytes).max(8)),
@@ -440,16 +443,26 @@ impl Connection {
             acknowledgement: number(peer, self.receiver.next),
             flags,
             window: (window >> self.receiver.buffer.scale).min(0xffff) as u16,
-            timestamps: Some((self.sender.stamp(now), self.recent_stamp)),
+            timestamps: self.timestamps(now),
             sack,
             ..Segment::default()
         }
     }
 
+    fn timestamps(&self, now: Time) -> Option<(u32, u32)> {
+        self.config.timestamps.then(|| (self.sender.stamp(now), self.recent_stamp))
+    }
+
+    fn timestamps_bytes(&self) -> u32 {
+        if self.config.timestamps { TIMESTAMPS_BYTES } else { 0 }
+    }
+
     /// The most blocks of SACK for which a segment has room.
     fn most_blocks(&self) -> usize {
-        let room = u32::from(self.config.maximum_segment_bytes).saturating_sub(TIMESTAMPS_BYTES + SACK_BASE_BYTES);
-        MOST_SACK_BLOCKS.min((room / SACK_BLOCK_BYTES) as usize)
+        let room = u32::from(self.config.maximum_segment_bytes);
+        let room = room.saturating_sub(self.timestamps_bytes() + SACK_BASE_BYTES);
+        let most = if self.config.timestamps { MOST_SACK_BLOCKS } else { MOST_SACK_BLOCKS + 1 };
+        most.min((room / SACK_BLOCK_BYTES) as usize)
     }
 
     fn acknowledge_if_due(&mut self, now: Time) {

@@ -8,7 +8,7 @@ use airpath_core::Time;
 use super::{Connection, State};
 use crate::clock::{fires, microseconds};
 use crate::rtt::GREATEST_TIMEOUT_MS;
-use crate::segment::{Flags, Segment, TIMESTAMPS_BYTES};
+use crate::segment::{Flags, Segment};
 use crate::sequence::number;
 
 /// Timeouts of a SYN before they double (`tcp_syn_linear_timeouts`).
@@ -46,7 +46,7 @@ impl Connection {
             maximum_segment: Some(self.config.maximum_segment_bytes),
             window_scale: Some(self.receiver.buffer.scale),
             sack_permitted: true,
-            timestamps: Some((self.sender.stamp(now), self.recent_stamp)),
+            timestamps: self.timestamps(now),
             ..Segment::default()
         };
         self.out.push(segment);
@@ -55,6 +55,7 @@ impl Connection {
     fn take_options(&mut self, segment: &Segment) {
         self.peer_initial = segment.sequence;
         self.peer_scale = segment.window_scale.unwrap_or(0);
+        self.config.timestamps &= segment.timestamps.is_some();
         if let Some((value, _)) = segment.timestamps {
             self.recent_stamp = value;
         }
@@ -110,7 +111,7 @@ impl Connection {
 
     fn open_sender(&mut self, now: Time, segment: &Segment, round_trip_us: Option<u64>) {
         let largest = segment.maximum_segment.unwrap_or(536).min(self.config.maximum_segment_bytes);
-        let bytes = u32::from(largest).saturating_sub(TIMESTAMPS_BYTES).max(8);
+        let bytes = u32::from(largest).saturating_sub(self.timestamps_bytes()).max(8);
         self.sender.open(now, u64::from(segment.window), bytes, round_trip_us);
     }
 
@@ -123,7 +124,8 @@ impl Connection {
             // RFC 5681, section 3.1: a SYN that was lost is a sign of congestion.
             self.sender.window.set(1);
         }
-        let bytes = u64::from(self.config.maximum_segment_bytes).saturating_sub(u64::from(TIMESTAMPS_BYTES)).max(8);
+        let bytes =
+            u64::from(self.config.maximum_segment_bytes).saturating_sub(u64::from(self.timestamps_bytes())).max(8);
         self.receiver.open(now, bytes);
     }
 }

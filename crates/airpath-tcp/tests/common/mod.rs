@@ -18,6 +18,7 @@ pub fn config(congestion_control: CongestionControl) -> Config {
         maximum_segment_bytes: 1_460,
         receive_buffer: BufferSize::Automatic,
         nagle: true,
+        timestamps: true,
         ecn: false,
         initial_sequence: 4_294_960_000,
         initial_timestamp: 77,
