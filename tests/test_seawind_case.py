@@ -49,7 +49,7 @@ KERNELS = {
     "defaults": (None, ""),
 }
 """TCPs of the kernel: congestion control, and options of both programs."""
-VIRTUAL = ("smoltcp-reno", "smoltcp-cubic")
+VIRTUAL = ("virtual-reno", "virtual-cubic")
 NETWORKS = ("errors-both-ways", "clean-acks")
 SIZE_BYTES = 102_400
 TRANSMISSION_S = 8 * SIZE_BYTES / 9600
@@ -440,7 +440,7 @@ def replaced(
 def test_two_runs_are_told_packet_by_packet(
     virtual: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    both, clean = (virtual / "runs/virtual" / f"{one},smoltcp-reno" / "0001" for one in NETWORKS)
+    both, clean = (virtual / "runs/virtual" / f"{one},virtual-reno" / "0001" for one in NETWORKS)
     status, out, _ = compared(capsys, both, both)
     assert status == 0
     assert out.startswith("all ")

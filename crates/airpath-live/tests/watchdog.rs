@@ -70,4 +70,32 @@ fn a_thread_that_runs_away_becomes_ordinary_and_one_that_sleeps_stays() {
         .join()
         .unwrap();
     }
+    // Of two, the one that asked first runs away: both become ordinary.
+    let (ask, asked) = std::sync::mpsc::channel();
+    let (tell, told) = std::sync::mpsc::channel();
+    let guarded = || {
+        assert!(watchdog::guard(LIMIT).is_allowed() && scheduling::real_time(1).is_allowed());
+        is_real_time()
+    };
+    let runs_away = std::thread::spawn(move || {
+        ask.send(guarded()).unwrap();
+        told.recv().unwrap();
+        let begun = Instant::now();
+        while watchdog::demoted_at_ns().is_none() && begun.elapsed() < SLACK {
+            std::hint::spin_loop();
+        }
+        // The signal may still be at work for the other thread.
+        work_for(LIMIT / 10);
+        is_real_time()
+    });
+    let sleeps = std::thread::spawn(move || {
+        assert!(asked.recv().unwrap());
+        tell.send(guarded()).unwrap();
+        let begun = Instant::now();
+        while is_real_time() && begun.elapsed() < SLACK {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        is_real_time()
+    });
+    assert!(!runs_away.join().unwrap() && !sleeps.join().unwrap());
 }
