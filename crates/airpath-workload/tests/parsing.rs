@@ -47,7 +47,7 @@ fn a_mistake_is_shown_where_it_stands_with_what_was_meant() {
         "workload, word 2: `tcp` has no key `bites`; did you mean `bytes`?\n     \
          | tcp bites=102400 from=server\n     \
          |     ^^^^^^^^^^^^\n     \
-         valid: bytes, duration, from, cc, mss, recv_window, name, user, start"
+         valid: bytes, duration, from, cc, mss, recv_window, timestamps, ecn, name, user, start"
     );
     assert_eq!(
         mistakes("tpc bytes=1"),

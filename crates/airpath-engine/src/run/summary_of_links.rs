@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_line_tells_packets_delay_verdict_and_failure() {
-        let mut summary = Summary::default();
-        summary.uplink = DirectionSummary { offered_packets: 12, delivered_packets: 10, ..DirectionSummary::default() };
+        let uplink = DirectionSummary { offered_packets: 12, delivered_packets: 10, ..DirectionSummary::default() };
+        let mut summary = Summary { uplink, ..Summary::default() };
         summary.uplink.delay.p50_ns = 20_000_000;
         summary.uplink.delay.max_ns = 30_000_000;
         assert_eq!(
