@@ -171,7 +171,7 @@ def test_values_have_the_types_that_are_declared() -> None:
     words = "--jobs 3 results --from=-1 --only queue --only=delay --to 2.5"
     found = values("plot", *words.split())
     assert found == {
-        "directory": Path("results"),
+        "place": Path("results"),
         "out": None,
         "file_format": "png",
         "only": ["queue", "delay"],
@@ -190,7 +190,7 @@ def test_values_have_the_types_that_are_declared() -> None:
         "json": True,
         "compare": ("x", "y"),
     }
-    assert values("plot", "--", "--odd")["directory"] == Path("--odd")
+    assert values("plot", "--", "--odd")["place"] == Path("--odd")
     assert values("results", "--where", "-5 < elapsed")["where"] == ["-5 < elapsed"]
 
 

@@ -114,13 +114,13 @@ def test_runs_that_miss_an_expectation_fail_the_command(tmp_path: Path) -> None:
     page.write_text("before\n")
     # Whether a run has lost packets follows from its seed alone, so that some have and some not.
     written_to = ("--junit", xml, "--summary", page)
-    done = airpath("run", file, "--out", root, "--expect", "elapsed < 9", *written_to)
+    done = airpath("run", file, "--out", root, "--expect", "elapsed < 6.6", *written_to)
     listed = airpath("results", root, "--json").stdout.splitlines()
     rows = {f"{one['cell']} {one['seed']}": one for one in map(json.loads, listed)}
-    slow = {name for name, one in rows.items() if not one["metrics"]["elapsed"] < 9}
+    slow = {name for name, one in rows.items() if not one["metrics"]["elapsed"] < 6.6}
     assert 0 < len(slow) < len(rows) == 6
     assert done.returncode == 1
-    assert done.stderr.count(": failed: expected elapsed < 9, but elapsed is ") == len(slow)
+    assert done.stderr.count(": failed: expected elapsed < 6.6, but elapsed is ") == len(slow)
     tree = ET.parse(xml).getroot()
     failed = {
         f"{suite.attrib['name'].removeprefix('queues/')} {case.attrib['name'].split()[-1]}"
@@ -132,9 +132,9 @@ def test_runs_that_miss_an_expectation_fail_the_command(tmp_path: Path) -> None:
     text = page.read_text()
     assert text.startswith(f"before\n### out: {6 - len(slow)} of 6 runs passed\n")
     # The same of some of them, later, and of none.
-    judging = Judging(expect=["elapsed < 9"], strict=True)
+    judging = Judging(expect=["elapsed < 6.6"], strict=True)
     said: list[str] = []
-    for where, is_well in (("elapsed < 9", True), ("elapsed < 0", False)):
+    for where, is_well in (("elapsed < 6.6", True), ("elapsed < 0", False)):
         which = Filter(where=(where,))
         assert judge_results(open_results(root), which, judging, said.append, "") == is_well
     assert said == ["no run to judge"]

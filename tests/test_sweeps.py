@@ -171,5 +171,5 @@ def test_long_names_below_an_axis_are_slanted(
         picture, _ = sweeps.draw_over(summary.filter(pl.col("set").is_in(names)), swept, "workload")
         assert picture is not None
         labels = picture.figure.get_axes()[0].get_xticklabels()
-        assert [label.get_text() for label in labels] == workloads
+        assert [label.get_text().replace("\n", "") for label in labels] == workloads
         assert {label.get_rotation() for label in labels} == {angle}

@@ -43,12 +43,7 @@ repetitions = 1
         # What the columns add up to is what the slots with frames carry.
         idle = (row.idle_in_slow_start + row.idle_later) / row.slots
         assert row.total == pytest.approx(1 - idle, abs=2e-3), bits
-    assert found[1].after_slow_start == 1
-    assert found[8].after_slow_start == 1
-    # Receivers of virtual time wait 10 ms with acknowledgements; packets of 128-QAM come every
-    # 10.7 ms, so that each is acknowledged, and 62.5 acknowledgements of 40 bytes fill 20 kbit/s.
-    limit = 62.5 * 12_000 / found[7].theoretical_bps
-    assert found[7].after_slow_start == pytest.approx(limit, abs=0.1)
+    assert {row.after_slow_start for row in found.values()} == {1}
     lines = table2.table(list(found.values()))
     assert [line.split(" | ")[1] for line in lines[2:]] == ["162000", "1134000", "1296000"]
 

@@ -161,10 +161,6 @@ SCENARIOS: dict[str, tuple[str, list[str]]] = {
     "state without a name": (HOP + '[[states]]\nat = "1 s"\n', [":4:", "name"]),
     "bad MTU": ("mtu = 20\n" + HOP, [":1:", "mtu", "68"]),
     "text instead of a table": ('[[hops]]\nlink = "fast"\n', [":2:", "link"]),
-    "two paths": (
-        '[[paths]]\nname = "a"\n[[paths.hops]]\n[[paths]]\nname = "b"\n[[paths.hops]]\n',
-        ["2 paths"],
-    ),
 }  # fmt: skip
 
 

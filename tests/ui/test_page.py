@@ -128,7 +128,7 @@ def test_a_run_is_driven_through_two_handovers(page: Page, served: Served) -> No
     # A packet's way, opened from the list.
     page.get_by_role("button", name="Packet 1", exact=True).click()
     way = page.get_by_role("region", name="Packet 1", exact=True)
-    way.get_by_text("delivered").wait_for()
+    way.get_by_text("delivered").first.wait_for()
     assert "ICMP" in way.inner_text()
     assert not AXE.exists() or not violations(page)
 
