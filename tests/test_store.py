@@ -114,7 +114,7 @@ def test_results_in_s3_are_resumed_without_the_cache_and_read(
 
 
 def test_a_store_of_another_kind_holds_the_same(account: None, tmp_path: Path) -> None:
-    file = written(tmp_path, SMALL)
+    file = written(tmp_path, SMALL.replace('log = "none"', 'log = "events"'))
     there = f"local://{tmp_path}/there"
     assert airpath("run", file, "--out", there).returncode == 0
     assert airpath("run", file, "--out", f"file://{tmp_path}/here").returncode == 0
