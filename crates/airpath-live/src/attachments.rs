@@ -6,6 +6,7 @@
 
 mod clashes;
 mod container;
+mod device;
 mod inside;
 mod interface;
 mod namespace;

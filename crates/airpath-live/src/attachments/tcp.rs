@@ -13,13 +13,12 @@ use std::sync::atomic::AtomicU64;
 
 use carrier::Peer;
 
-use super::{Attached, Carried, Kind, Place, Plan};
+use super::{Attached, Carried, Kind, Place, Plan, device};
 use crate::addressing::End;
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
-use crate::netlink::{LinkOptions, RouteSocket};
-use crate::ports::{Frames, InterfacePort, create_tap};
-use crate::session::SessionEnd;
+use crate::netlink::LinkOptions;
+use crate::ports::create_tap;
 
 pub(super) const KIND: Kind = Kind {
     word: "tcp",
@@ -37,6 +36,8 @@ pub(super) const LISTENING: Kind = Kind {
 
 /// Room for two tags in frames of the device, beside the MTU.
 const TAGS_BYTES: u32 = 8;
+/// Largest MTU of a TAP device.
+const MOST_MTU_BYTES: u32 = 65_521;
 /// Packets that wait for a connection whose buffers are full.
 const QUEUE_PACKETS: u32 = 1000;
 
@@ -106,44 +107,28 @@ impl Place for Tunnel {
     }
 
     fn attach(&self, plan: &Plan<'_>, end: End) -> Result<Attached> {
-        let name = end.name();
-        let device = create_tap(plan.engine, name)?;
-        let mut socket = plan.engine.run(RouteSocket::open)?.attempting(|| "open a netlink socket".into())?;
+        let tap = create_tap(plan.engine, end.name())?;
         let options = LinkOptions {
             // The kernel counts tags beyond the first among the packet's bytes.
-            mtu_bytes: Some(plan.mtu_bytes.saturating_add(TAGS_BYTES).min(Self::MOST_MTU_BYTES)),
+            mtu_bytes: Some(plan.mtu_bytes.saturating_add(TAGS_BYTES).min(MOST_MTU_BYTES)),
             transmit_queue_packets: Some(QUEUE_PACKETS),
-            without_resolution: true,
-            without_link_local: true,
-            up: true,
+            ..LinkOptions::default()
         };
-        socket
-            .link_index(name)
-            .and_then(|index| socket.configure_link(index, &options))
-            .attempting(|| format!("bring the tunnel {} up", self.shown))?;
-        let frames = Frames { mtu_bytes: plan.mtu_bytes, limit_bytes: plan.mtu_bytes };
-        let (port, _) = InterfacePort::open(plan.engine, name, frames, false)?;
+        let (port, session_end) = device::open(plan, end, &self.shown, options)?;
         let lost = Arc::new(AtomicU64::new(0));
         let started = self.network.run(|| {
             let peer = self.peer()?;
             // A thread is in the network of the one that starts it.
-            carrier::start(device, peer, Arc::clone(&lost)).attempting(|| format!("start the tunnel {}", self.shown))
+            carrier::start(tap, peer, Arc::clone(&lost)).attempting(|| format!("start the tunnel {}", self.shown))
         })?;
         let port = port.carried_on(started?, lost);
-        let network = plan.engine.try_clone().attempting(|| "open a namespace again".into())?;
         let (shown, port_number) = (&self.shown, self.port);
         let told = match self.listens {
             true => format!("{shown}: frames in TCP, for which that host connects to port {port_number}"),
             false => format!("{shown}: frames in TCP to port {port_number} of {}", self.addresses[0]),
         };
-        let end = SessionEnd::of_others(end, name.to_owned(), network, Vec::new());
-        Ok(Attached { port: Box::new(port), end, told, notes: Vec::new(), helpers: Vec::new() })
+        Ok(Attached { port: Box::new(port), end: session_end, told, notes: Vec::new(), helpers: Vec::new() })
     }
-}
-
-impl Tunnel {
-    /// Largest MTU of a TAP device.
-    const MOST_MTU_BYTES: u32 = 65_521;
 }
 
 #[cfg(test)]

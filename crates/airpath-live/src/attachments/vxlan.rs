@@ -7,13 +7,11 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::os::fd::AsFd;
 
-use super::{Attached, Carried, Kind, Place, Plan};
+use super::{Attached, Carried, Kind, Place, Plan, device};
 use crate::addressing::End;
-use crate::error::{Attempting, LiveError, Result};
+use crate::error::{LiveError, Result};
 use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkOptions, RouteSocket, Tunnel};
-use crate::ports::{Frames, InterfacePort};
-use crate::session::SessionEnd;
 
 pub(super) const KIND: Kind = Kind {
     word: "vxlan",
@@ -67,25 +65,14 @@ impl Place for OtherHost {
     }
 
     fn attach(&self, plan: &Plan<'_>, end: End) -> Result<Attached> {
-        let name = end.name();
         let tunnel = Tunnel { number: self.number, remote: self.address, port: PORT, mtu_bytes: plan.mtu_bytes };
         // The device is in the engine's namespace, its socket in the host's.
         self.network
-            .run(|| RouteSocket::open()?.add_tunnel(name, &tunnel, plan.engine.as_fd()))?
+            .run(|| RouteSocket::open()?.add_tunnel(end.name(), &tunnel, plan.engine.as_fd()))?
             .map_err(|error| explain(&self.shown, error))?;
-        let mut socket = plan.engine.run(RouteSocket::open)?.attempting(|| "open a netlink socket".into())?;
-        let options =
-            LinkOptions { without_resolution: true, without_link_local: true, up: true, ..LinkOptions::default() };
-        socket
-            .link_index(name)
-            .and_then(|index| socket.configure_link(index, &options))
-            .attempting(|| format!("bring the tunnel to {} up", self.shown))?;
-        let frames = Frames { mtu_bytes: plan.mtu_bytes, limit_bytes: plan.mtu_bytes };
-        let (port, _) = InterfacePort::open(plan.engine, name, frames, false)?;
-        let network = plan.engine.try_clone().attempting(|| "open a namespace again".into())?;
+        let (port, session_end) = device::open(plan, end, &self.shown, LinkOptions::default())?;
         let told = format!("{}: frames in UDP to {}, port {PORT}, number {}", self.shown, self.address, self.number);
-        let end = SessionEnd::of_others(end, name.to_owned(), network, Vec::new());
-        Ok(Attached { port: Box::new(port), end, told, notes: Vec::new(), helpers: Vec::new() })
+        Ok(Attached { port: Box::new(port), end: session_end, told, notes: Vec::new(), helpers: Vec::new() })
     }
 }
 
