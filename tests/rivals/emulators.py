@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rivals.ends import Ends, Setting, mark, started
+from rivals.ends import Ends, Setting, Started, mark, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,8 +53,25 @@ def _namespaces(*names: str) -> Iterator[dict[str, int]]:
         yield pids
 
 
+def _in(pid: int) -> list[str]:
+    return ["nsenter", "-t", str(pid), "-n"]
+
+
 def _at(pid: int, *words: object) -> None:
-    subprocess.run(["nsenter", "-t", str(pid), "-n", *map(str, words)], check=True)
+    subprocess.run([*_in(pid), *map(str, words)], check=True)
+
+
+def _client(folder: Path, address: str) -> list[str]:
+    """Return the client's command: it writes the server's address, which the shell finds so."""
+    return ["sh", "-c", f"echo {address} > {folder}/address; {mark(folder, 'client')}"]
+
+
+def _ends(emulator: Started, server: int) -> Ends:
+    """Return the ends of an emulator whose client runs what `_client` returns."""
+    client = emulator.namespace_of("client")
+    address = (emulator.folder / "address").read_text().strip()
+    own = {client, server}
+    return Ends(client, server, address, lambda: [pid for pid in emulator.pids() if pid not in own])
 
 
 def _cable(
@@ -117,18 +134,9 @@ def airpath(engine: Path, *more: str) -> Callable[[Setting, Path], AbstractConte
         if setting.queue_packets:
             words += ["--queue", f"{setting.queue_packets} packets"]
         words += ["--server", mark(folder, "server"), "--server-ready", "now"]
-        words += [
-            "--",
-            "sh",
-            "-c",
-            f"{LOOK_UP} > {folder}/address; {mark(folder, 'client')}",
-        ]
+        words += ["--", *_client(folder, f"$({LOOK_UP})")]
         with started(words, folder, "client", "server") as emulator:
-            client, server = emulator.namespace_of("client"), emulator.namespace_of("server")
-            address = (folder / "address").read_text().strip()
-            own = {client, server}
-            yield Ends(client, server, address,
-                       lambda: [pid for pid in emulator.pids() if pid not in own])  # fmt: skip
+            yield _ends(emulator, emulator.namespace_of("server"))
 
     return between
 
@@ -156,18 +164,9 @@ def mahimahi(setting: Setting, folder: Path) -> Iterator[Ends]:
         # Mahimahi wants forwarding, and a way out whose resolver it can name.
         _at(pids["server"], "sysctl", "-qw", "net.ipv4.ip_forward=1")
         user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
-        words = [
-            *shells,
-            "sh",
-            "-c",
-            f"echo $MAHIMAHI_BASE > {folder}/address; {mark(folder, 'client')}",
-        ]
-        inside = ["nsenter", "-t", str(pids["server"]), "-n", *user, *words]
-        with started(inside, folder, "client") as emulator:
-            client = emulator.namespace_of("client")
-            address = (folder / "address").read_text().strip()
-            yield Ends(client, pids["server"], address,
-                       lambda: [pid for pid in emulator.pids() if pid != client])  # fmt: skip
+        words = [*_in(pids["server"]), *user, *shells, *_client(folder, "$MAHIMAHI_BASE")]
+        with started(words, folder, "client") as emulator:
+            yield _ends(emulator, pids["server"])
 
 
 def mahimahi_trace(rate_bit_per_s: float) -> str:
@@ -195,32 +194,27 @@ def rattan(setting: Setting, folder: Path) -> Iterator[Ends]:
                       f'{{"packet_limit":{setting.queue_packets}}}']  # fmt: skip
     with _namespaces("server") as pids:
         _at(pids["server"], "ip", "link", "set", "lo", "up")
-        inside = ["nsenter", "-t", str(pids["server"]), "-n", *words, "--", "sh", "-c"]
-        script = f"echo $RATTAN_EXT > {folder}/address; {mark(folder, 'client')}"
-        with started([*inside, script], folder, "client") as emulator:
-            client = emulator.namespace_of("client")
-            yield Ends(client, pids["server"], (folder / "address").read_text().strip(),
-                       lambda: [pid for pid in emulator.pids() if pid != client])  # fmt: skip
+        inside = [*_in(pids["server"]), *words, "--", *_client(folder, "$RATTAN_EXT")]
+        with started(inside, folder, "client") as emulator:
+            yield _ends(emulator, pids["server"])
 
 
 def _without(program: str) -> Callable[[], str]:
     return lambda: "" if shutil.which(program) else f"no {program} on PATH"
 
 
+QDISCS = {
+    "netem": ("delay", "1ms"),
+    "tbf": ("rate", "1gbit", "burst", "99999", "limit", "99999"),
+}
+
+
 def _without_qdisc(*kinds: str) -> str:
     with _namespaces("one") as pids:
-        for kind, words in (
-            ("netem", ("delay", "1ms")),
-            ("tbf", ("rate", "1gbit", "burst", 99999, "limit", 99999)),
-        ):
-            try:
-                if kind in kinds:
-                    subprocess.run(
-                        ["nsenter", "-t", str(pids["one"]), "-n", "tc", "qdisc", "replace", "dev",
-                         "lo", "root", kind, *map(str, words)],
-                        check=True, capture_output=True,
-                    )  # fmt: skip
-            except subprocess.CalledProcessError:
+        for kind in kinds:
+            words = ["tc", "qdisc", "replace", "dev", "lo", "root", kind, *QDISCS[kind]]
+            done = subprocess.run([*_in(pids["one"]), *words], check=False, capture_output=True)
+            if done.returncode != 0:
                 return f"this kernel has no {kind}"
     return ""
 
