@@ -297,17 +297,23 @@ def test_the_delay_of_the_network_is_subtracted(airpath: Airpath, lab: Lab) -> N
     assert "core.downlink.propagation is 1 ns" in refused.err
 
 
-def test_the_loss_of_the_third_host_ends_all(airpath: Airpath, lab: Lab) -> None:
-    """The run ends, names the host, and has the logs of all three."""
-    out = airpath.path("run")
+def recording(airpath: Airpath, lab: Lab, file: Path, out: Path) -> subprocess.Popen[str]:
+    """Start a run that pings until it is ended, and return it once it has recorded something."""
     process = airpath.start(
-        *("exec", "--scenario", chain(airpath, lab), "--out", out),
+        *("exec", "--scenario", file, "--out", out),
         *("--", "ping", "-i", "0.02", "server"),
         user=lab.user,
         stdout=subprocess.DEVNULL,
     )
     events = out / "hosts/local/events.arrow"
     await_true(lambda: events.exists() and events.stat().st_size > 20_000)
+    return process
+
+
+def test_the_loss_of_the_third_host_ends_all(airpath: Airpath, lab: Lab) -> None:
+    """The run ends, names the host, and has the logs of all three."""
+    out = airpath.path("run")
+    process = recording(airpath, lab, chain(airpath, lab), out)
     os.kill(lab.engines(lab.farther_pid)[-1], signal.SIGKILL)
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 125, errors
@@ -351,14 +357,7 @@ def test_what_was_recorded_stays_when_the_other_host_is_lost(
 ) -> None:
     """The run ends, says which host and why, and keeps the logs of both hosts."""
     out = airpath.path("run")
-    process = airpath.start(
-        *("exec", "--scenario", scenario(airpath, lab), "--out", out),
-        *("--", "ping", "-i", "0.02", "server"),
-        user=lab.user,
-        stdout=subprocess.DEVNULL,
-    )
-    events = out / "hosts/local/events.arrow"
-    await_true(lambda: events.exists() and events.stat().st_size > 20_000)
+    process = recording(airpath, lab, scenario(airpath, lab), out)
     errors = ""
     if victim == "engine":
         os.kill(lab.engines()[-1], signal.SIGKILL)
