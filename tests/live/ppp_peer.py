@@ -4,18 +4,28 @@
 """Programs for the other end of a serial line.
 
 ``ppp_peer.py refuse LINE`` is a PPP peer that knows LCP and no IPCP; ``ppp_peer.py noise LINE LINE
-SECONDS`` carries bytes between two lines, with noise for so many seconds.
+SECONDS`` carries bytes between two lines, with noise for so many seconds. ``ppp_peer.py noisy LINE
+FILE SEED -- COMMAND…`` does so between a line and a new pseudo-terminal, whose path takes the place
+of ``@`` in the command, with noise as long as the file is there.
 """
 
 from __future__ import annotations
 
 import os
+import pty
 import random
 import select
+import signal
+import subprocess
 import sys
 import termios
 import time
 import tty
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LCP = 0xC021
 
@@ -99,8 +109,13 @@ def refuse(path: str) -> None:
 
 def carry(first: str, second: str, noisy_s: float) -> None:
     """Carry bytes between two lines; at first some are changed, lost or added."""
-    lines = [opened(first), opened(second)]
-    draw, end = random.Random(7), time.monotonic() + noisy_s
+    end = time.monotonic() + noisy_s
+    carry_between([opened(first), opened(second)], lambda: time.monotonic() < end, 7)
+
+
+def carry_between(lines: list[int], is_noisy: Callable[[], bool], seed: int) -> None:
+    """Carry bytes between two open lines until one of them ends."""
+    draw = random.Random(seed)
     while True:
         ready = select.select(lines, [], [], 60)[0]
         if not ready:
@@ -112,7 +127,7 @@ def carry(first: str, second: str, noisy_s: float) -> None:
                 return
             if not data:
                 return
-            if time.monotonic() < end:
+            if is_noisy():
                 noisy = bytearray()
                 for byte in data:
                     kind = draw.randrange(3) if draw.random() < 0.01 else 3
@@ -128,10 +143,29 @@ def carry(first: str, second: str, noisy_s: float) -> None:
                     data = data[os.write(lines[1 - lines.index(line)], data) :]
                 except BlockingIOError:
                     time.sleep(0.001)
+                except OSError:
+                    return
+
+
+def noisy(path: str, noise: str, seed: int, command: list[str]) -> None:
+    """Carry bytes between a line and a program on a pseudo-terminal; the program ends with this."""
+    master, terminal = pty.openpty()
+    tty.setraw(terminal, termios.TCSANOW)
+    os.set_blocking(master, False)
+    words = [os.ttyname(terminal) if word == "@" else word for word in command]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    program = subprocess.Popen(words)
+    try:
+        carry_between([opened(path), master], Path(noise).exists, seed)
+    finally:
+        program.kill()
+        program.wait()
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "refuse":
         refuse(sys.argv[2])
+    elif sys.argv[1] == "noisy":
+        noisy(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[6:])
     else:
         carry(sys.argv[2], sys.argv[3], float(sys.argv[4]))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ from airpath.run import load_run
 if TYPE_CHECKING:
     from warp.conftest import Warp
 
+PEER = Path(__file__).parent.parent / "live" / "ppp_peer.py"
 PPPD = shutil.which("pppd", path="/usr/sbin:/sbin:/usr/bin")
 
 pytestmark = [
@@ -82,3 +85,34 @@ def test_pppd_says_who_it_is(warp: Warp, method: str) -> None:
         "--ppp", f"secrets={wrong}, auth={method}", *line, "--", "ping", "-c", "2", "server"
     ).check(125)
     assert "not among the `secrets`" in result.err or "server's command ended" in result.err
+
+
+@pytest.mark.parametrize("method", ["pap", "chap"])
+def test_pppd_asks_who_we_are(warp: Warp, method: str) -> None:
+    # The guest has mounts of its own: nothing of the host's /etc changes.
+    theirs = warp.airpath.file("theirs", "mobile gate s3cret *\n")
+    server = (
+        f"mount --bind {theirs} /etc/ppp/{method}-secrets && exec {PPPD} $AIRPATH_PPP_LINE "
+        f"nodetach auth require-{method} name gate local"
+    )
+    secrets = warp.airpath.file("secrets", SECRETS)
+    line = ("--server-ppp", "pty", "--server", f"sh -c '{server}'")
+    options = f"secrets={secrets}, user=mobile"
+    warp.run("--ppp", options, *line, "--", "ping", "-c", "2", "server").check()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_noise_between_pppd_and_an_end_wedges_neither(warp: Warp, seed: int) -> None:
+    noise = warp.airpath.file("noise", "")
+    server = (
+        f"{sys.executable} {PEER} noisy $AIRPATH_PPP_LINE {noise} {seed} -- "
+        f"{PPPD} @ nodetach noauth local passive persist maxfail 0 lcp-max-configure 100"
+    )
+    # One byte of a hundred is damaged, from the first one on. The client starts when IPv4 is open.
+    pings = "ping -c 200 -i 0.1 -W 1 -q server"
+    client = f"{pings}; rm {noise}; sleep 30; exec ping -c 20 -i 0.1 server"
+    line = ("--server-ppp", "pty", "--ppp", "timeout=600 s", "--server", server)
+    result = warp.run("--delay", "5 ms", *line, "--", "sh", "-c", client).check()
+    noisy, quiet = re.findall(r"(\d+) packets transmitted, (\d+) received", result.out)
+    assert 0 < int(noisy[1]) < int(noisy[0]), "noise that does something"
+    assert quiet == ("20", "20")
