@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ui.inpage import BROWSER
-from ui.served import Served
+from ui.served import Served, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +61,8 @@ COUNT_FRAMES = """() => {
 WHEN_USEFUL = """
 addEventListener("DOMContentLoaded", () => {
     const look = () => {
-        if (!window.useful && document.body.innerText.includes("The scenario is valid."))
+        // `innerText` would lay the page out each time.
+        if (!window.useful && document.body.textContent.includes("The scenario is valid."))
             window.useful = performance.now();
     };
     new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
@@ -76,16 +77,8 @@ def start(page: Served, seconds: float, packets_per_s: int = PACKETS_PER_S) -> i
     rate = packets_per_s * length * 8
     send = f"airpath send server --udp --rate '{rate} bit/s' --length {length} --interval '0 s'"
     engine = Path(sys.executable).with_name("airpath")
-    body = {
-        "toml": LINK,
-        "name": "measured",
-        "client": f"{send} --time '{seconds:g} s'".replace("airpath", str(engine), 1),
-        "server": f"{engine} recv --once",
-    }
-    answer = page.ask("/api/runs", body)
-    assert answer.status == 200, answer.body
-    found = page.until("/api/runs", lambda all_runs: all_runs["active"])
-    number: int = found["active"][0]["run"]
+    client = f"{send} --time '{seconds:g} s'".replace("airpath", str(engine), 1)
+    number: int = started(page, "measured", LINK, client, f"{engine} recv --once")["run"]
     return number
 
 
@@ -97,6 +90,8 @@ def follow(browser: Browser, served: Served, number: int) -> Page:
     page.get_by_role("link", name="Drive", exact=True).click()
     page.get_by_role("button", name=f"Follow Run {number}").click()
     page.get_by_text("One-way delay").wait_for()
+    # What is out of sight is not drawn: all curves are to be seen.
+    page.get_by_role("figure").first.evaluate("figure => figure.scrollIntoView()")
     page.evaluate(COUNT_FRAMES)
     return page
 

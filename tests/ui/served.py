@@ -117,3 +117,22 @@ class Served:
                 return found
             assert time.monotonic() < end, found
             time.sleep(0.1)
+
+
+def started(
+    page: Served,
+    name: str,
+    link: str,
+    client: str = "ping -c 40 -i 0.1 server",
+    server: str = "",
+) -> dict[str, Any]:
+    """Start a run; return it once it is active."""
+    body = {"toml": link, "name": name, "client": client, "server": server}
+    answer = page.ask("/api/runs", body)
+    assert answer.status == 200, answer.body
+    folder = answer.json["folder"]
+    # Others of this user's runs may be active too.
+    listed = page.until(
+        "/api/runs", lambda found: any(one["folder"] == folder for one in found["active"])
+    )
+    return next(one for one in listed["active"] if one["folder"] == folder)

@@ -14,8 +14,8 @@ import pytest
 
 from airpath.run import load_run
 from ui.inpage import AXE, IN_BROWSER, violations
-from ui.served import PATIENCE_S
-from ui.test_runs import ended, started
+from ui.served import PATIENCE_S, started
+from ui.test_runs import ended
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -18,8 +18,7 @@ from airpath.engine import find_engine
 from airpath.run import load_run
 from live import lab as labs
 from ui.inpage import IN_BROWSER
-from ui.served import PATIENCE_S, Served
-from ui.test_runs import started
+from ui.served import PATIENCE_S, Served, started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

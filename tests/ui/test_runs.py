@@ -16,21 +16,7 @@ import pytest
 
 from airpath.run import load_run
 from airpath.ui.feed import Feed
-from ui.served import PATIENCE_S, Served
-
-PING = "ping -c 40 -i 0.1 server"
-
-
-def started(page: Served, name: str, link: str, client: str = PING) -> dict[str, Any]:
-    """Start a run; return it once it is active."""
-    body = {"toml": link, "name": name, "client": client}
-    answer = page.ask("/api/runs", body)
-    assert answer.status == 200, answer.body
-    folder = answer.json["folder"]
-    listed = page.until(
-        "/api/runs", lambda found: any(one["folder"] == folder for one in found["active"])
-    )
-    return next(one for one in listed["active"] if one["folder"] == folder)
+from ui.served import PATIENCE_S, Served, started
 
 
 def ended(page: Served, name: str) -> dict[str, Any]:

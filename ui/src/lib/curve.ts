@@ -101,7 +101,8 @@ export class Curve {
     return [times, values];
   }
 
-  /** The single points between two times; null if there are more than `most`, or not all are kept. */
+  /** The single points between two times, and the one before them; null if there are more than `most`, or
+   * not all are kept. */
   private raw(begin: number, end: number, most: number): [number[], number[]] | null {
     if (this.count === MOST_RAW && (this.times[this.first] ?? 0) > begin) return null;
     let low = 0;
@@ -113,10 +114,10 @@ export class Curve {
     }
     const times: number[] = [];
     const values: number[] = [];
-    for (let index = low; index < this.count; index++) {
+    for (let index = Math.max(0, low - 1); index < this.count; index++) {
       const place = (this.first + index) % this.times.length;
       if (this.times[place]! > end) break;
-      if (times.length >= most) return null;
+      if (times.length > most) return null;
       times.push(this.times[place]!);
       values.push(this.values[place]!);
     }
