@@ -43,11 +43,23 @@ async function answered(answer: Response): Promise<Response> {
   throw new Refused(message, answer.status);
 }
 
+const begun = new Map<string, Promise<Response>>();
+
+/** Asks for data that the next `get` of this address takes: the answer comes while scripts still load. */
+export function begin(path: string): void {
+  const answer = fetch(path, { headers: headers() });
+  // Whoever takes the answer is told of its failure.
+  answer.catch(() => undefined);
+  begun.set(path, answer);
+}
+
 /** Answer of a request for data. */
 export async function get<T>(path: string, ask: Record<string, string | number> = {}): Promise<T> {
   const query = new URLSearchParams(Object.entries(ask).map(([key, value]) => [key, `${value}`]));
   const address = query.size ? `${path}?${query}` : path;
-  return (await answered(await fetch(address, { headers: headers() }))).json() as Promise<T>;
+  const answer = begun.get(address) ?? fetch(address, { headers: headers() });
+  begun.delete(address);
+  return (await answered(await answer)).json() as Promise<T>;
 }
 
 /** Answer of a request that changes something, or carries much. */

@@ -89,7 +89,19 @@ class Scenario {
     await this.check();
   }
 
-  async check(): Promise<void> {
+  /** Has the text checked; a check of the same text that is under way does for both. */
+  check(): Promise<void> {
+    if (this.pending?.text === this.text) return this.pending.done;
+    const pending = { text: this.text, done: this.ask() };
+    this.pending = pending;
+    return pending.done.finally(() => {
+      if (this.pending === pending) this.pending = null;
+    });
+  }
+
+  private pending: { text: string; done: Promise<void> } | null = null;
+
+  private async ask(): Promise<void> {
     const number = ++this.asked;
     this.checking = true;
     try {
