@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is killed while the page is open takes nothing with it that was recorded."""
+"""Remote hops, browsers and servers killed while a run is followed: nothing recorded is lost."""
 
 from __future__ import annotations
 
