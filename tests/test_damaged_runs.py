@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from airpath.analysis import find, frame
+from airpath.analysis import find, frame, together
 from airpath.app import run as run_app
 from airpath.run import RunError, load_run
 from airpath.status import DAMAGED
@@ -115,7 +115,8 @@ def test_the_missing_end_of_a_killed_run_is_no_damage(tmp_path: Path) -> None:
     assert not run.damage
 
 
-def test_processes_tell_the_same(runs: Path) -> None:
+def test_processes_tell_the_same(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "MOST_RUNS", 2)
     notes: dict[int, list[str]] = {}
     problems: dict[int, list[str]] = {}
     told: list[int] = []
@@ -139,6 +140,7 @@ def test_processes_tell_the_same(runs: Path) -> None:
 def test_a_process_that_dies_is_an_error_that_names_its_run(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(together, "MOST_RUNS", 1)
     begin = subprocess.Popen
     code = f"import os, sys; os.read(0, 1); os._exit({os.EX_SOFTWARE})"
     monkeypatch.setattr(

@@ -20,7 +20,7 @@ from airpath.app import run as run_app
 from airpath.report import SECTIONS, choice, command
 from airpath.report.entry import Entry
 from airpath.report.material import find_runs, load_material
-from airpath.report.reduce import Task, reduce_run
+from airpath.report.reduce import Task, reduce_runs
 from airpath.report.sections import diagrams, distributions
 from airpath.run import RunError, load_run
 from airpath.status import UNWRITABLE
@@ -304,7 +304,9 @@ def test_a_place_that_cannot_be_written_is_told(
 
 def test_a_run_is_reduced_to_what_the_page_shows(replications: Path) -> None:
     folder = replications / "replication-0001"
-    reduced = reduce_run(Task(folder, "set", delays=True, course_ns=load_run(folder).duration_ns))
+    (reduced,) = reduce_runs(
+        [Task(folder, "set", delays=True, course_ns=load_run(folder).duration_ns)]
+    )
     entry = Entry(1, "x", load_run(folder), "set")
     assert reduced.facts == entry.facts
     assert reduced.values.equals(entry.values)

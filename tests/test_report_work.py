@@ -49,12 +49,13 @@ def test_runs_are_measured_once_and_pictures_are_laid_out_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: Counter[str] = Counter()
-    counting(monkeypatch, values, "measure", done)
+    counting(monkeypatch, values, "measure_together", done)
     counting(monkeypatch, ConstrainedLayoutEngine, "execute", done)
     page = write_report(load_material([folder], None, 1), lambda what: None)
     pictures = page.count('<figure class="picture"')
     assert pictures > 8
-    assert done["measure"] == 2 * RUNS
+    # All are alike, and one batch.
+    assert done["measure_together"] == 1
     # One of the pictures of a run raises its panels above their legends, for which it lays out.
     assert pictures <= done["execute"] <= pictures + 2
 
@@ -76,8 +77,8 @@ def test_few_small_runs_start_no_process(
     folders = sorted(folder.glob("*/*"))
     assert workers.least_runs(folders) == workers.LEAST_SMALL
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
-    assert workers.processes_for(60, workers.LEAST_SMALL) == 1
-    assert workers.processes_for(80, workers.LEAST_SMALL) == 2
+    assert workers.processes_for(2 * workers.LEAST_SMALL - 1, workers.LEAST_SMALL) == 1
+    assert workers.processes_for(2 * workers.LEAST_SMALL, workers.LEAST_SMALL) == 2
     (tmp_path / "large").mkdir()
     (tmp_path / "large" / "events.arrow").write_bytes(bytes(workers.SMALL_BYTES + 1))
     assert workers.least_runs([tmp_path / "large"]) == workers.LEAST_EACH

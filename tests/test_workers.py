@@ -15,27 +15,67 @@ import pytest
 
 from airpath import workers
 
-NUMBERS = list(range(-4 * workers.LEAST_EACH, 0))
+NUMBERS = list(range(-32, 0))
 PROCESSORS = {0, 1, 2}
 
 
-def test_results_come_in_order_and_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: PROCESSORS)
+@pytest.mark.parametrize("processes", [0, 2])
+def test_results_come_in_order_and_progress_is_told(processes: int) -> None:
     told: list[tuple[int, int]] = []
     before = dict(os.environ)
-    found = list(workers.each(abs, NUMBERS, lambda done, total: told.append((done, total))))
+    with workers.Crew(processes) as crew:
+        found = list(crew.each(abs, NUMBERS, lambda done, total: told.append((done, total))))
     assert found == [abs(number) for number in NUMBERS]
     assert told == [(done, len(NUMBERS)) for done in range(1, len(NUMBERS) + 1)]
     assert dict(os.environ) == before
 
 
-def test_few_tasks_are_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: PROCESSORS)
-    here = [f"/proc/{os.getpid()}"]
-    few = ["/proc/self"] * (2 * workers.LEAST_EACH - 1)
-    assert list(workers.each(os.path.realpath, few, lambda *_: None)) == here * len(few)
-    many = ["/proc/self"] * (2 * workers.LEAST_EACH)
-    assert here[0] not in workers.each(os.path.realpath, many, lambda *_: None)
+def test_a_crew_of_no_processes_does_what_is_asked_for() -> None:
+    done: list[int] = []
+    with workers.Crew(0) as crew:
+        first, second = (crew.begin(done.append, number) for number in (1, 2))
+        assert done == []
+        crew.result(second)
+        assert done == [2]
+        crew.result(first)
+        crew.result(first)
+    assert done == [2, 1]
+
+
+def test_processes_work_while_nobody_waits() -> None:
+    here = f"/proc/{os.getpid()}"
+    with workers.Crew(1) as crew:
+        promise = crew.begin(os.path.realpath, "/proc/self")
+        assert promise.done.wait(60)
+        process = Path(crew.result(promise))
+        assert str(process) != here
+        assert process.exists()
+    assert not process.exists(), "a worker outlives its crew"
+
+
+def test_this_process_helps_where_it_waits() -> None:
+    with workers.Crew(1) as crew:
+        long = crew.begin(subprocess.check_output, ["sh", "-c", "sleep 2; echo long"])
+        short = [crew.begin(os.path.realpath, "/proc/self") for _ in range(3)]
+        # The process is at the long one, or this one takes it and the process the short ones.
+        assert crew.result(long) == b"long\n"
+        assert all(crew.result(one).startswith("/proc/") for one in short)
+
+
+def test_a_crew_goes_on_without_a_process_that_ended() -> None:
+    with workers.Crew(1) as crew:
+        last = crew.begin(os._exit, 7)
+        assert last.done.wait(60)
+        with pytest.raises(workers.WorkerError, match="ended with status 7"):
+            crew.result(last)
+        assert crew.result(crew.begin(abs, -1)) == 1
+
+
+def test_what_nobody_asked_for_is_not_done() -> None:
+    done: list[int] = []
+    with workers.Crew(0) as crew:
+        crew.begin(done.append, 1)
+    assert done == []
 
 
 def test_every_task_is_done_once_and_by_several_processes(tmp_path: Path) -> None:

@@ -216,6 +216,8 @@ def _sack_blocks(
         found = _sack_of_options(head[row, begins[row] : end].tobytes())
         rows += [row] * len(found)
         edges += found
+    if not rows:
+        return pl.repeat(None, len(head), dtype=PARSED_COLUMNS["sack"], eager=True)
     # One list for each packet that has any; built as a join, for a list for each of all packets
     # takes longer than all the rest.
     flat = pl.DataFrame({"row": rows, "edge": edges}, schema={"row": pl.Int64, "edge": pl.UInt32})

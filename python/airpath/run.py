@@ -347,7 +347,7 @@ class Run:
     @cached_property
     def has_bearers(self) -> bool:
         """True if a hop has bearers: each has a queue and link entities of its own."""
-        return bool((self.events["bearer"].cast(pl.String) != "").any())
+        return has_bearers(self.events)
 
     def queue_name(self) -> pl.Expr:
         """Return the name of the queue of an event or record, as ``alice.radio.voice``.
@@ -355,14 +355,7 @@ class Run:
         It is that of the hop, with the user's before it where there are several, and the bearer's
         behind it where the hop has bearers.
         """
-        name = pl.col("hop").cast(pl.String)
-        if self.users and self.user is None:
-            name = pl.concat_str(pl.col("user").cast(pl.String), name, separator=".")
-        if self.has_bearers:
-            bearer = pl.col("bearer").cast(pl.String).fill_null("")
-            behind = pl.when(bearer == "").then(pl.lit("")).otherwise(pl.lit(".") + bearer)
-            name = pl.concat_str(name, behind)
-        return name.alias("hop")
+        return queue_name(of_users=self.tells_users, has_bearers=self.has_bearers)
 
     @cached_property
     def users(self) -> list[str]:
@@ -371,6 +364,11 @@ class Run:
         names = [user.get("name") for user in users] if isinstance(users, list) else []
         names = [name for name in names if isinstance(name, str)]
         return names if len(names) > 1 else []
+
+    @property
+    def tells_users(self) -> bool:
+        """True if the run is that of several users together."""
+        return bool(self.users) and self.user is None
 
     def of_user(self, name: str) -> Run:
         """Return the same run as one user has it: only the events, captures and counters of that.
@@ -461,19 +459,11 @@ class Run:
             kind: "offered" (entering the path) or "delivered" (leaving it).
 
         """
-
-        def find(run: Run) -> pl.DataFrame:
-            rows = run.events.filter(pl.col("kind") == kind)
-            if kind == "delivered":
-                return rows
-            return rows.unique(subset=["direction", "pdu"], keep="first", maintain_order=True)
-
-        return self.once(("path", kind), find)
+        return self.once(("path", kind), lambda run: path_events(run.events, kind))
 
     def drops(self) -> pl.DataFrame:
         """Return the events of endpoints' packets that the link dropped."""
-        dropped = (pl.col("kind") == "dropped") & (pl.col("origin") == "user")
-        return self.once("drops", lambda run: run.events.filter(dropped))
+        return self.once("drops", lambda run: drops(run.events))
 
     def state_changes(self) -> list[tuple[int, str]]:
         """Return (time_ns, state) of each change, once however many hops it concerns.
@@ -496,6 +486,42 @@ class Run:
             return f"{who}: {state}"
 
         return [(int(time), title(state, users)) for time, state, users in rows.iter_rows()]
+
+
+def path_events(events: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """Return the rows of ``Run.path_events`` of a table of events."""
+    rows = events.filter(pl.col("kind") == kind)
+    if kind == "delivered":
+        return rows
+    return rows.unique(subset=["direction", "pdu"], keep="first", maintain_order=True)
+
+
+def drops(events: pl.DataFrame) -> pl.DataFrame:
+    """Return the events of endpoints' packets that the link dropped."""
+    return events.filter((pl.col("kind") == "dropped") & (pl.col("origin") == "user"))
+
+
+def has_bearers(events: pl.DataFrame) -> bool:
+    """Return true if a hop has bearers: each has a queue and link entities of its own."""
+    return bool((events["bearer"].cast(pl.String) != "").any())
+
+
+def queue_name(*, of_users: bool, has_bearers: bool) -> pl.Expr:
+    """Return the column ``hop`` as ``Run.queue_name`` tells it.
+
+    Args:
+        of_users: names begin with that of the user.
+        has_bearers: names end with that of the bearer, if there is one.
+
+    """
+    name = pl.col("hop").cast(pl.String)
+    if of_users:
+        name = pl.concat_str(pl.col("user").cast(pl.String), name, separator=".")
+    if has_bearers:
+        bearer = pl.col("bearer").cast(pl.String).fill_null("")
+        behind = pl.when(bearer == "").then(pl.lit("")).otherwise(pl.lit(".") + bearer)
+        name = pl.concat_str(name, behind)
+    return name.alias("hop")
 
 
 def load_run(directory: Path) -> Run:

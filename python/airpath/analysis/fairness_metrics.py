@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from airpath.analysis.metric import metric
+from airpath.analysis.metric import metric, of_each_run
 from airpath.analysis.requests import LEAST_SHARE
 from airpath.analysis.streams import STREAM
+from airpath.analysis.traffic import RUN
 from airpath.headers import PROTOCOL_UDP, PROTOCOL_UDP_LITE
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ def arrivals(traffic: Traffic) -> pl.DataFrame:
         *STREAM, "time_ns", bits=8 * pl.col("new")
     )
     fresh = pl.concat([fresh, _datagrams(traffic).cast(fresh.schema)])
+    fresh = traffic.with_run(fresh)
     carried = pl.col("bits").sum()
     competing = (
-        fresh.group_by(STREAM)
+        fresh.group_by(*traffic.by, *STREAM)
         .agg(carried)
         .filter(pl.col("bits") >= LEAST_SHARE * (carried.over("flow") - pl.col("bits")))
-        .filter(pl.len().over("direction") >= 2)
+        .filter(pl.len().over(*traffic.by, "direction") >= 2)
     )
     return fresh.join(competing.select(STREAM), on=STREAM, how="semi", maintain_order="left")
 
@@ -59,17 +61,23 @@ def _datagrams(traffic: Traffic) -> pl.DataFrame:
 def overlap(competing: pl.DataFrame) -> pl.DataFrame:
     """Return direction, begin_ns and end_ns of the time in which all flows send, if there is one.
 
+    Of several runs, of each.
+
     Args:
         competing: what ``arrivals`` returns.
 
     """
-    each = competing.group_by(STREAM).agg(
+    by = _directions(competing)
+    each = competing.group_by(*by, "flow").agg(
         first_ns=pl.col("time_ns").min(), last_ns=pl.col("time_ns").max()
     )
-    both = each.group_by("direction").agg(
-        begin_ns=pl.col("first_ns").max(), end_ns=pl.col("last_ns").min()
-    )
+    both = each.group_by(by).agg(begin_ns=pl.col("first_ns").max(), end_ns=pl.col("last_ns").min())
     return both.filter(pl.col("end_ns") > pl.col("begin_ns"))
+
+
+def _directions(competing: pl.DataFrame) -> list[str]:
+    """Return the columns that tell directions apart: with the run, where there are several."""
+    return [key for key in (RUN, "direction") if key in competing.columns]
 
 
 def jain(amount: pl.Expr) -> pl.Expr:
@@ -83,7 +91,8 @@ def _shared(traffic: Traffic) -> pl.DataFrame:
     """Return the arrivals within the overlap, with begin_ns and end_ns of it."""
     competing = arrivals(traffic)
     within = (pl.col("time_ns") > pl.col("begin_ns")) & (pl.col("time_ns") <= pl.col("end_ns"))
-    return competing.join(overlap(competing), on="direction", maintain_order="left").filter(within)
+    by = _directions(competing)
+    return competing.join(overlap(competing), on=by, maintain_order="left").filter(within)
 
 
 def _all_flows(traffic: Traffic) -> pl.DataFrame:
@@ -92,9 +101,9 @@ def _all_flows(traffic: Traffic) -> pl.DataFrame:
     spans = overlap(competing)
     got = _shared(traffic).group_by(STREAM).agg(pl.col("bits").sum())
     return (
-        competing.select(STREAM)
+        competing.select(*traffic.by, *STREAM)
         .unique()
-        .join(spans, on="direction")
+        .join(spans, on=_directions(competing))
         .join(got, on=STREAM, how="left")
         .with_columns(pl.col("bits").fill_null(0))
     )
@@ -112,7 +121,9 @@ def _all_flows(traffic: Traffic) -> pl.DataFrame:
 )
 def _goodput_overlap(traffic: Traffic) -> pl.DataFrame:
     span = pl.col("end_ns") - pl.col("begin_ns")
-    found = _all_flows(traffic).select(*STREAM, value=pl.col("bits") * SECOND_NS / span)
+    found = _all_flows(traffic).select(
+        *traffic.by, *STREAM, value=pl.col("bits") * SECOND_NS / span
+    )
     return traffic.label(found.sort(STREAM))
 
 
@@ -128,7 +139,7 @@ def _goodput_overlap(traffic: Traffic) -> pl.DataFrame:
     better="higher",
 )
 def _jain_fairness_overlap(traffic: Traffic) -> pl.DataFrame:
-    indices = _all_flows(traffic).group_by("direction").agg(value=jain(pl.col("bits")))
+    indices = _all_flows(traffic).group_by(*traffic.by, "direction").agg(value=jain(pl.col("bits")))
     return indices.drop_nulls("value")
 
 
@@ -149,15 +160,16 @@ def _jain_fairness_overlap_1s(traffic: Traffic) -> pl.DataFrame:
     in_seconds = _shared(traffic).with_columns(second=second).filter(pl.col("second") < whole)
     amounts = in_seconds.group_by(*STREAM, "second").agg(pl.col("bits").sum())
     # A flow of which nothing came in a second is one with 0.
-    seconds = amounts.select("direction", "second").unique()
-    flows = _all_flows(traffic).select(STREAM)
-    every = seconds.join(flows, on="direction").join(amounts, on=[*STREAM, "second"], how="left")
+    by = [*traffic.by, "direction"]
+    seconds = traffic.with_run(amounts).select(*by, "second").unique()
+    flows = _all_flows(traffic).select(*traffic.by, *STREAM)
+    every = seconds.join(flows, on=by).join(amounts, on=[*STREAM, "second"], how="left")
     indices = (
         every.with_columns(pl.col("bits").fill_null(0))
-        .group_by("direction", "second")
+        .group_by(*by, "second")
         .agg(value=jain(pl.col("bits")))
     )
-    return indices.group_by("direction").agg(pl.col("value").mean())
+    return indices.group_by(by).agg(pl.col("value").mean())
 
 
 @metric(
@@ -172,6 +184,7 @@ def _jain_fairness_overlap_1s(traffic: Traffic) -> pl.DataFrame:
     better="higher",
     headline=True,
 )
+@of_each_run
 def _jain_fairness_users(traffic: Traffic) -> pl.DataFrame:
     run = traffic.run
     names = run.users if run.user is None else []

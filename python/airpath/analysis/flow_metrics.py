@@ -20,6 +20,7 @@ from airpath.analysis.metric import (
     Compute,
     Figures,
     metric,
+    seconds,
     statistics_of,
 )
 from airpath.analysis.requests import LEAST_SHARE
@@ -76,7 +77,7 @@ def _timed(traffic: Traffic, last: pl.DataFrame) -> pl.DataFrame:
     begun = traffic.flows.select("flow", "first_ns")
     joined = last.drop_nulls("last_ns").join(begun, on="flow")
     return traffic.label(
-        joined.select(*STREAM, value=(pl.col("last_ns") - pl.col("first_ns")) / SECOND_NS)
+        joined.select(*STREAM, value=seconds(pl.col("last_ns") - pl.col("first_ns")))
     )
 
 
@@ -127,7 +128,7 @@ def _transfer_time(traffic: Traffic) -> pl.DataFrame:
 )
 def _connection_setup_time(traffic: Traffic) -> pl.DataFrame:
     opened = traffic.tcp.openings.drop_nulls("setup_ns")
-    return traffic.label(opened.select("flow", value=pl.col("setup_ns") / SECOND_NS))
+    return traffic.label(opened.select("flow", value=seconds(pl.col("setup_ns"))))
 
 
 @metric(
@@ -169,8 +170,8 @@ def _time_to_first_byte(traffic: Traffic) -> pl.DataFrame:
 )
 def _longest_stall(traffic: Traffic) -> pl.DataFrame:
     fresh = traffic.tcp.received.filter(pl.col("new") > 0)
-    gaps = fresh.group_by(STREAM).agg(value=pl.col("time_ns").diff().max() / SECOND_NS)
-    return traffic.label(gaps.drop_nulls("value"))
+    gaps = fresh.group_by(STREAM).agg(gap_ns=pl.col("time_ns").diff().max()).drop_nulls("gap_ns")
+    return traffic.label(gaps.select(*STREAM, value=seconds(pl.col("gap_ns"))))
 
 
 # ---- Amounts ------------------------------------------------------------------------------------
@@ -380,7 +381,7 @@ _declare(
 
 def _round_trips(column: str) -> Compute:
     def samples(traffic: Traffic) -> pl.DataFrame:
-        return traffic.tcp.acknowledgements.select(*STREAM, sample=pl.col(column) / SECOND_NS)
+        return traffic.tcp.acknowledgements.select(*STREAM, sample=seconds(pl.col(column)))
 
     return samples
 
@@ -441,9 +442,9 @@ def _jain_fairness(traffic: Traffic) -> pl.DataFrame:
     goodput = pl.col("value")
     both_ways = pl.col("bits").sum().over("flow")
     return (
-        _goodput(traffic)
+        traffic.with_run(_goodput(traffic))
         .filter(pl.col("bits") >= LEAST_SHARE * (both_ways - pl.col("bits")))
-        .group_by("direction")
+        .group_by(*traffic.by, "direction")
         .agg(n=pl.len(), value=goodput.sum() ** 2 / (pl.len() * (goodput**2).sum()))
         .filter(pl.col("n") >= 2)
         .drop("n")

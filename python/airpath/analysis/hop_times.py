@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from airpath.analysis.metric import GREATEST, MEAN, MEDIAN, P95, P99, statistics_of
+from airpath.analysis.metric import GREATEST, MEAN, MEDIAN, P95, P99, seconds, statistics_of
 
 if TYPE_CHECKING:
     from airpath.analysis.traffic import Traffic
@@ -33,18 +33,24 @@ def hop_times(run: Run) -> pl.DataFrame:
         transmission, repetitions, propagation).
 
     """
-    events = run.events.filter((pl.col("origin") == "user") & (pl.col("pdu") != 0))
+    return _times(run.events, run.queue_name(), _KEYS)
+
+
+def _times(events: pl.DataFrame, queue_name: pl.Expr, keys: list[str]) -> pl.DataFrame:
+    """Return ``hop_times`` of a table of events, which may be those of several runs."""
+    events = events.filter((pl.col("origin") == "user") & (pl.col("pdu") != 0))
     text = [pl.col(name).cast(pl.String) for name in ("direction", "kind")]
-    events = events.select(run.queue_name(), *text, "pdu", "time_ns")
+    others = [key for key in keys if key not in _KEYS]
+    events = events.select(*others, queue_name, *text, "pdu", "time_ns")
 
     def first(kind: str, name: str) -> pl.DataFrame:
         rows = events.filter(pl.col("kind") == kind)
-        return rows.group_by(_KEYS, maintain_order=True).agg(pl.col("time_ns").min().alias(name))
+        return rows.group_by(keys, maintain_order=True).agg(pl.col("time_ns").min().alias(name))
 
     entered = first("enqueued", "entered_ns")
     left_queue = (
         events.filter(pl.col("kind") == "dequeued")
-        .group_by(_KEYS)
+        .group_by(keys)
         .agg(left_queue_ns=pl.col("time_ns").max())
     )
     sent = first("frame_started", "sent_ns")
@@ -52,9 +58,9 @@ def hop_times(run: Run) -> pl.DataFrame:
     # A packet leaves its last hop when it leaves the path.
     delivered = first("delivered", "delivered_ns").drop("hop")
     delivered = delivered.group_by("direction", "pdu").agg(pl.col("delivered_ns").min())
-    times = entered.join(left_queue, on=_KEYS, maintain_order="left")
-    times = times.join(sent, on=_KEYS, how="left", maintain_order="left")
-    times = times.join(passed, on=_KEYS, how="left", maintain_order="left")
+    times = entered.join(left_queue, on=keys, maintain_order="left")
+    times = times.join(sent, on=keys, how="left", maintain_order="left")
+    times = times.join(passed, on=keys, how="left", maintain_order="left")
     times = times.join(delivered, on=["direction", "pdu"], how="left", maintain_order="left")
     last = pl.col("entered_ns") == pl.col("entered_ns").max().over("direction", "pdu")
     times = times.with_columns(
@@ -62,7 +68,7 @@ def hop_times(run: Run) -> pl.DataFrame:
         sent_ns=pl.coalesce("sent_ns", "left_queue_ns"),
     ).drop_nulls("exit_ns")
     return times.select(
-        *_KEYS,
+        *keys,
         queue_ns=pl.col("left_queue_ns") - pl.col("entered_ns"),
         buffer_ns=pl.col("sent_ns") - pl.col("left_queue_ns"),
         link_ns=pl.col("exit_ns") - pl.col("sent_ns"),
@@ -70,8 +76,13 @@ def hop_times(run: Run) -> pl.DataFrame:
 
 
 def _waits(traffic: Traffic) -> pl.DataFrame:
-    times = traffic.once(hop_times, lambda traffic: hop_times(traffic.run))
-    return times.select("hop", "direction", sample=pl.col("queue_ns") / 1e9)
+    return traffic.once(hop_times, _times_of_traffic).select(
+        *traffic.by, "hop", "direction", sample=seconds(pl.col("queue_ns"))
+    )
+
+
+def _times_of_traffic(traffic: Traffic) -> pl.DataFrame:
+    return _times(traffic.events, traffic.queue_name(), [*traffic.by, *_KEYS])
 
 
 statistics_of(

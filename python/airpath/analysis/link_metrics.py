@@ -21,10 +21,12 @@ from airpath.analysis.metric import (
     Scope,
     Statistic,
     metric,
+    seconds,
     statistics_of,
 )
-from airpath.analysis.traffic import reordering_extent
+from airpath.analysis.traffic import RUN, reordering_extent
 from airpath.facts import CAUSE_CLASSES, NEVER_INSIDE, causes_of
+from airpath.run import queue_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +57,9 @@ DROPS = {
     headline=True,
 )
 def _elapsed_time(traffic: Traffic) -> pl.DataFrame:
-    span = traffic.span_ns
-    return pl.DataFrame({"value": [] if span is None else [(span[1] - span[0]) / SECOND_NS]})
+    spans = traffic.spans_ns
+    values = {"value": [(last - first) / SECOND_NS for first, last in spans.values()]}
+    return pl.DataFrame(({RUN: list(spans)} if traffic.by else {}) | values)
 
 
 # ---- Packets, by direction, by user and by flow -------------------------------------------------
@@ -79,8 +82,9 @@ def _of(scope: Scope, packets: pl.DataFrame) -> pl.DataFrame:
     return packets.drop_nulls("flow")
 
 
-def _keys(scope: Scope) -> list[str]:
-    return ["direction"] if scope == "direction" else ["flow", "direction"]
+def _keys(traffic: Traffic, scope: Scope) -> list[str]:
+    of = ["direction"] if scope == "direction" else ["flow", "direction"]
+    return [*traffic.by, *of]
 
 
 def _arrivals(traffic: Traffic, scope: Scope) -> pl.DataFrame:
@@ -89,13 +93,13 @@ def _arrivals(traffic: Traffic, scope: Scope) -> pl.DataFrame:
 
 
 def _delays(traffic: Traffic, scope: Scope) -> pl.DataFrame:
-    delay = (pl.col("arrived_ns") - pl.col("offered_ns")) / SECOND_NS
-    return _of(scope, traffic.packets).select(*_keys(scope), sample=delay)
+    delay = seconds(pl.col("arrived_ns") - pl.col("offered_ns"))
+    return _of(scope, traffic.packets).select(*_keys(traffic, scope), sample=delay)
 
 
 def _interarrival_jitter(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     """Return the running estimate of jitter after each packet, in seconds."""
-    keys = _keys(scope)
+    keys = _keys(traffic, scope)
     transit = pl.col("arrived_ns") - pl.col("offered_ns")
     step = transit.diff().over(keys).abs().cast(pl.Float64)
     # The estimate before the first difference is 0: so the filter starts from a row of 0.
@@ -103,7 +107,7 @@ def _interarrival_jitter(traffic: Traffic, scope: Scope) -> pl.DataFrame:
         _arrivals(traffic, scope)
         .select(*keys, step=step.fill_null(0.0))
         .with_columns(
-            sample=pl.col("step").ewm_mean(alpha=1 / 16, adjust=False).over(keys) / SECOND_NS,
+            sample=seconds(pl.col("step").ewm_mean(alpha=1 / 16, adjust=False).over(keys)),
             place=pl.int_range(pl.len()).over(keys),
         )
         .filter(pl.col("place") > 0)
@@ -111,16 +115,14 @@ def _interarrival_jitter(traffic: Traffic, scope: Scope) -> pl.DataFrame:
 
 
 def _variation(traffic: Traffic, scope: Scope) -> pl.DataFrame:
-    keys = _keys(scope)
+    keys = _keys(traffic, scope)
     delay = pl.col("arrived_ns") - pl.col("offered_ns")
-    return _of(scope, traffic.packets).select(
-        *keys, sample=delay.diff().over(keys).abs() / SECOND_NS
-    )
+    return _of(scope, traffic.packets).select(*keys, sample=seconds(delay.diff().over(keys).abs()))
 
 
 def _reordering(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     """Return the extent of each first copy that arrived; 0 for those in order."""
-    keys = _keys(scope)
+    keys = _keys(traffic, scope)
     first = _arrivals(traffic, scope)
     first = first.unique([*keys, "pdu"], keep="first", maintain_order=True)
     parts = [
@@ -132,7 +134,7 @@ def _reordering(traffic: Traffic, scope: Scope) -> pl.DataFrame:
 
 def _loss_runs(traffic: Traffic, scope: Scope) -> pl.DataFrame:
     """Return the length of each run of packets that were lost one after the other."""
-    keys = _keys(scope)
+    keys = _keys(traffic, scope)
     packets = _of(scope, traffic.packets).with_columns(block=pl.col("lost").rle_id().over(keys))
     return packets.filter("lost").group_by(*keys, "block").agg(sample=pl.len())
 
@@ -332,20 +334,24 @@ for _scope in _GROUPS:
 # ---- Drops --------------------------------------------------------------------------------------
 
 
+_EVENT_COLUMNS = ("direction", "kind", "cause")
+
+
 def _counted_events(traffic: Traffic) -> pl.DataFrame:
     """Return drops and marks of endpoints' packets, a row a packet.
 
     Where packets were offered and there is a log, no such event is a figure too: so every direction
     in use has a row without an event.
     """
-    events = traffic.run.events
-    columns = [pl.col(name).cast(pl.String) for name in ("direction", "kind", "cause")]
+    events = traffic.events
+    by = [*traffic.by, "direction"]
+    columns = [*traffic.by, *(pl.col(name).cast(pl.String) for name in _EVENT_COLUMNS)]
     if events.is_empty():
-        return pl.DataFrame(schema=dict.fromkeys(("direction", "kind", "cause"), pl.String))
+        return pl.DataFrame(schema=dict.fromkeys(_EVENT_COLUMNS, pl.String))
     told = pl.col("kind").cast(pl.String).is_in(["dropped", "marked"])
     rows = events.filter(told & (pl.col("origin") == "user")).select(columns)
-    used = traffic.packets.select(pl.col("direction").cast(pl.String)).unique()
-    return pl.concat([rows.join(used, on="direction", how="semi"), used], how="diagonal")
+    used = traffic.packets.select(*traffic.by, pl.col("direction").cast(pl.String)).unique()
+    return pl.concat([rows.join(used, on=by, how="semi"), used], how="diagonal")
 
 
 _EVENTS = Figures(_counted_events)
@@ -390,22 +396,30 @@ _QUEUE_KEYS = ["direction", "hop"]
 
 def _hop(traffic: Traffic) -> pl.Expr:
     """Return the name of the hop of an event; with that of the user where there are several."""
-    hop = pl.col("hop").cast(pl.String)
-    if traffic.run.users and traffic.run.user is None:
-        return pl.concat_str(pl.col("user").cast(pl.String), hop, separator=".").alias("hop")
-    return hop
+    return queue_name(of_users=traffic.tells_users, has_bearers=False)
+
+
+def _durations(traffic: Traffic) -> pl.Expr:
+    """Return the duration of each row's run."""
+    of_runs = [run.duration_ns for run in traffic.runs]
+    if not traffic.by:
+        return pl.lit(of_runs[0], pl.Int64)
+    return pl.lit(pl.Series(of_runs, dtype=pl.Int64)).gather(pl.col(RUN))
 
 
 def _occupancy(traffic: Traffic, column: str) -> pl.DataFrame:
     """Return each length that a queue had, and how long, until the end of the run."""
-    rows = traffic.run.events.filter(pl.col("stage") == "queue").select(
+    rows = traffic.events.filter(pl.col("stage") == "queue").select(
+        *traffic.by,
         pl.col("direction").cast(pl.String),
-        traffic.run.queue_name(),
+        traffic.queue_name(),
         "time_ns",
         length=pl.col(column),
     )
-    end = max(traffic.run.duration_ns, rows["time_ns"].max() or 0)
-    following = pl.col("time_ns").shift(-1).over(_QUEUE_KEYS).fill_null(end)
+    last = pl.col("time_ns").max()
+    ends = pl.max_horizontal(_durations(traffic), last.over(RUN) if traffic.by else last)
+    following = pl.col("time_ns").shift(-1).over(*traffic.by, *_QUEUE_KEYS)
+    following = pl.coalesce(following, ends)
     return rows.with_columns(held=following - pl.col("time_ns")).filter(pl.col("held") > 0)
 
 
@@ -470,9 +484,11 @@ _declare_lengths("queue_bytes", "B")
     better="lower",
 )
 def _idle_time(traffic: Traffic) -> pl.DataFrame:
-    frames = traffic.run.events.filter(
+    keys = [*traffic.by, *_QUEUE_KEYS]
+    frames = traffic.events.filter(
         pl.col("kind").cast(pl.String).is_in(["frame_started", "frame_sent"])
     ).select(
+        *traffic.by,
         pl.col("direction").cast(pl.String),
         _hop(traffic),
         "time_ns",
@@ -480,15 +496,15 @@ def _idle_time(traffic: Traffic) -> pl.DataFrame:
     )
     busy = (
         frames.with_columns(
-            active=pl.col("change").cum_sum().over(_QUEUE_KEYS),
-            length=pl.col("time_ns").shift(-1).over(_QUEUE_KEYS) - pl.col("time_ns"),
+            active=pl.col("change").cum_sum().over(keys),
+            length=pl.col("time_ns").shift(-1).over(keys) - pl.col("time_ns"),
         )
-        .group_by(_QUEUE_KEYS)
+        .group_by(keys)
         .agg(busy=pl.col("length").filter(pl.col("active") > 0).sum())
     )
-    span = traffic.arrivals.group_by(pl.col("direction").cast(pl.String)).agg(
+    span = traffic.arrivals.group_by(*traffic.by, pl.col("direction").cast(pl.String)).agg(
         span=pl.col("arrived_ns").max() - pl.col("offered_ns").min()
     )
-    return busy.join(span, on="direction").select(
-        *_QUEUE_KEYS, value=(pl.col("span") - pl.col("busy")).clip(0) / SECOND_NS
+    return busy.join(span, on=[*traffic.by, "direction"]).select(
+        *keys, value=seconds((pl.col("span") - pl.col("busy")).clip(0))
     )

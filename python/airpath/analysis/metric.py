@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from airpath.analysis.traffic import RUN
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,7 +36,7 @@ KEYS = ("flow", "direction", "hop")
 """Columns that say what a value is of; those that do not apply are empty."""
 
 Compute = Callable[["Traffic"], pl.DataFrame]
-"""Returns the columns of ``KEYS`` that apply, and ``value``."""
+"""Returns the columns of ``KEYS`` that apply, and ``value``; of several runs also ``RUN``."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Metric:
     """The heading under which the documentation lists it."""
     compute: Compute
 
+
+NANOSECONDS_PER_SECOND = 1e9
 
 GROUPS = (
     "Run",
@@ -150,6 +154,14 @@ def metric(
     return enrol
 
 
+def seconds(times_ns: pl.Expr) -> pl.Expr:
+    """Return times in seconds, each rounded once, so that a value is the same in any table.
+
+    Over a table of more than one row, Polars would multiply by the inverse of a constant divisor.
+    """
+    return times_ns / (pl.int_range(pl.len()) * 0.0 + NANOSECONDS_PER_SECOND)
+
+
 class Figures:
     """Figures of the rows of a table, by what they are of.
 
@@ -168,7 +180,7 @@ class Figures:
 
         def compute(traffic: Traffic) -> pl.DataFrame:
             found = traffic.once(self, self._all)
-            keys = [key for key in KEYS if key in found.columns]
+            keys = _keys(found)
             # Taken out by itself: a query would cost more.
             return pl.DataFrame([*(found[key] for key in keys), found[name].alias("value")])
 
@@ -176,9 +188,31 @@ class Figures:
 
     def _all(self, traffic: Traffic) -> pl.DataFrame:
         rows = self._rows(traffic)
-        keys = [key for key in KEYS if key in rows.columns]
+        keys = _keys(rows)
         found = rows.group_by(keys).agg(**self._expressions)
         return traffic.label(found) if "flow" in keys else found
+
+
+def _keys(table: pl.DataFrame) -> list[str]:
+    return [key for key in (RUN, *KEYS) if key in table.columns]
+
+
+def of_each_run(compute: Compute) -> Compute:
+    """Return what computes for each run by itself, from its files, what tables do not have."""
+
+    def compute_all(traffic: Traffic) -> pl.DataFrame:
+        if not traffic.by:
+            return compute(traffic)
+        tables = [compute(one) for one in traffic.apart]
+        parts = [
+            table.with_columns(pl.lit(place, pl.UInt32).alias(RUN))
+            for place, table in enumerate(tables)
+            if not table.is_empty()
+        ]
+        nothing = tables[0].clear().with_columns(pl.lit(None, pl.UInt32).alias(RUN))
+        return pl.concat(parts) if parts else nothing
+
+    return compute_all
 
 
 @dataclass(frozen=True)

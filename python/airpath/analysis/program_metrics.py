@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.analysis.metric import Better, metric
+from airpath.analysis.metric import Better, metric, of_each_run
 from airpath.analysis.program_output import reports_of, waited_for
 from airpath.experiment.figures import ECHO_TIMES, RESPONSE_TIMES
 from airpath.run import DIRECTIONS
@@ -37,6 +37,7 @@ COUNTED = "Counted by the engine"
     better="lower",
     headline=True,
 )
+@of_each_run
 def _elapsed(traffic: Traffic) -> pl.DataFrame:
     ends = [record.get("end_ns") for record in waited_for(traffic.run.directory)]
     reported = [report.get("end_ns") for report in reports_of(traffic.run.manifest)]
@@ -48,17 +49,24 @@ def _elapsed(traffic: Traffic) -> pl.DataFrame:
     )
 
 
+_NOTHING = pl.DataFrame(schema={"flow": pl.String, "value": pl.Float64})
+
+
 def _told(name: str, unit: str, text: str, better: Better = "", *, headline: bool = False) -> None:
     """Declare a figure that programs tell."""
 
     def compute(traffic: Traffic) -> pl.DataFrame:
-        told = traffic.told.get(name, {})
+        told = traffic.told.get(name)
+        if not told:
+            return _NOTHING
         return pl.DataFrame(
             {"flow": list(told), "value": list(told.values())},
             schema={"flow": pl.String, "value": pl.Float64},
         )
 
-    metric(name, unit, "program", text, group=PROGRAMS, better=better, headline=headline)(compute)
+    metric(name, unit, "program", text, group=PROGRAMS, better=better, headline=headline)(
+        of_each_run(compute)
+    )
 
 
 _told("program_elapsed", "s", "Time from a program's start to its end.", "lower")
@@ -203,6 +211,7 @@ for _name, _unit, _text in (
 
 
 @metric("duration", "s", "run", "Time from the run's start to its end.", group=COUNTED)
+@of_each_run
 def _duration(traffic: Traffic) -> pl.DataFrame:
     found = traffic.run.results.get("duration_ns")
     values = [found / 1e9] if isinstance(found, int) else []
@@ -220,7 +229,7 @@ def _counted(name: str, unit: str, text: str, value: Callable[[dict[str, Any], s
             there, schema={"direction": pl.String, "value": pl.Float64}, orient="row"
         )
 
-    metric(name, unit, "direction", text, group=COUNTED)(compute)
+    metric(name, unit, "direction", text, group=COUNTED)(of_each_run(compute))
 
 
 def _of_kind(kind: str, what: str) -> Callable[[dict[str, Any], str], float]:

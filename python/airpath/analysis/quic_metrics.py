@@ -17,6 +17,7 @@ from airpath.analysis.metric import (
     P95,
     Compute,
     metric,
+    of_each_run,
     statistics_of,
 )
 
@@ -30,12 +31,16 @@ SECOND_NS = 1e9
 GROUP = "QUIC (from qlog files)"
 SOURCE = "draft-ietf-quic-qlog-quic-events, recovery metrics"
 _SENDING = {"client": "uplink", "server": "downlink"}
+_SCHEMA = {"flow": pl.String, "direction": pl.String, "value": pl.Float64}
+_NOTHING = pl.DataFrame(schema=_SCHEMA)
 
 
 def _each(value: Callable[[Endpoint], float | None]) -> Compute:
     """Return the function of a metric with one value for each endpoint."""
 
     def compute(traffic: Traffic) -> pl.DataFrame:
+        if not traffic.qlog:
+            return _NOTHING
         rows = [
             {
                 "flow": end.name,
@@ -44,10 +49,9 @@ def _each(value: Callable[[Endpoint], float | None]) -> Compute:
             }
             for end in traffic.qlog
         ]
-        schema = {"flow": pl.String, "direction": pl.String, "value": pl.Float64}
-        return pl.DataFrame(rows, schema=schema).drop_nulls("value")
+        return pl.DataFrame(rows, schema=_SCHEMA).drop_nulls("value")
 
-    return compute
+    return of_each_run(compute)
 
 
 def _updates(column: str, divisor: float) -> Compute:
@@ -63,7 +67,7 @@ def _updates(column: str, divisor: float) -> Compute:
         ]
         return pl.concat(parts) if parts else pl.DataFrame(schema=schema)
 
-    return samples
+    return of_each_run(samples)
 
 
 metric(

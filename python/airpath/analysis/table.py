@@ -22,10 +22,11 @@ from airpath.analysis import (
 )
 from airpath.analysis.folders import Replication
 from airpath.analysis.metric import KEYS, Metric, choose
-from airpath.analysis.traffic import Traffic
+from airpath.analysis.together import batches, measure_each
+from airpath.analysis.traffic import RUN, Traffic
 from airpath.files import told
-from airpath.run import NoUserError, Run, RunError, contradictions_named, load_run
-from airpath.workers import WorkerError, as_done, processes_for
+from airpath.run import Run, RunError, contradictions_named, load_run
+from airpath.workers import WorkerError, as_done, least_runs, processes_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,10 +61,6 @@ VALUES = list(COLUMNS)[4:]
 """The columns that one run's values have: what comes before tells of the run."""
 
 
-LEAST_RUNS = 40
-"""With fewer runs than this for each process, starting another takes longer than it saves."""
-
-
 @dataclass(frozen=True)
 class Measurement:
     """Measured values of a run, or the reason for which there are none."""
@@ -84,70 +81,104 @@ def measure(run: Run, metrics: Iterable[Metric] | None = None) -> pl.DataFrame:
 
     What was not measured (no capture, no such packets) has no row.
     """
-    traffic = Traffic(run)
+    (values,) = measure_together([run], choose(None) if metrics is None else metrics)
+    return values
+
+
+def measure_together(runs: Sequence[Run], metrics: Iterable[Metric]) -> list[pl.DataFrame]:
+    """Return of each of some runs that are alike what ``measure`` returns of it.
+
+    Raises:
+        UnlikeError: they have to be measured each by itself.
+
+    """
+    traffic = Traffic(*runs)
     # A metric has a handful of values: as lists they cost less than as tables.
-    rows: list[tuple[object, ...]] = []
-    for metric in choose(None) if metrics is None else metrics:
+    rows: list[list[tuple[object, ...]]] = [[] for _ in runs]
+    for metric in metrics:
         values = metric.compute(traffic)
         if values.is_empty():
             continue
         keys = [
             values[key].to_list() if key in values.columns else [""] * values.height for key in KEYS
         ]
-        found = sorted(zip(*keys, values["value"].to_list(), strict=True), key=lambda row: row[:-1])
-        rows += [
-            (*row[:-1], metric.name, row[-1], metric.unit)
-            for row in found
-            if row[-1] is not None and math.isfinite(row[-1])
-        ]
-    return pl.DataFrame(rows, schema={name: COLUMNS[name] for name in VALUES}, orient="row")
+        places = values[RUN].to_list() if traffic.by else [0] * values.height
+        columns = zip(places, *keys, values["value"].to_list(), strict=True)
+        for place, *key, value in sorted(columns, key=lambda row: row[:-1]):
+            if value is not None and math.isfinite(value):
+                rows[place].append((*key, metric.name, value, metric.unit))
+    schema = {name: COLUMNS[name] for name in VALUES}
+    return [pl.DataFrame(of_run, schema=schema, orient="row") for of_run in rows]
 
 
-def measure_folder(folder: Path, metrics: Sequence[Metric], user: str | None = None) -> Measurement:
-    """Open a run and measure it, or one user of it.
+def measure_folders(
+    folders: Sequence[Path], metrics: Sequence[Metric], user: str | None = None
+) -> list[Measurement]:
+    """Open the runs of a batch and measure each, or one user of it.
 
-    What keeps it from being read is told in ``failure``.
+    What keeps one from being read is told in its ``failure``.
 
     Raises:
-        NoUserError: the run has no such user.
+        NoUserError: a run has no such user.
 
     """
-    try:
-        run = load_run(folder)
-        return _measured(run if user is None else run.of_user(user), metrics)
-    except NoUserError:
-        raise
-    except (RunError, OSError) as error:
-        # The run goes with what it has read: only its numbers are kept.
-        nothing = pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES})
-        what = told(error) if isinstance(error, OSError) else str(error)
-        return Measurement(nothing, None, "unknown", [], [], what)
+    found: list[Measurement | Run] = []
+    for folder in folders:
+        try:
+            run = load_run(folder)
+        except (RunError, OSError) as error:
+            found.append(_failed(error))
+        else:
+            found.append(run if user is None else run.of_user(user))
+    runs = [one for one in found if isinstance(one, Run)]
+    # The runs go with what they have read: only their numbers are kept.
+    values = iter(measure_each(runs, partial(measure_together, metrics=metrics)))
+    return [_told(one, next(values)) if isinstance(one, Run) else one for one in found]
 
 
-def _measure_named(names: Sequence[str], user: str | None, folder: Path) -> Measurement:
-    """Do as ``measure_folder`` in a worker, to which metrics go by name."""
-    return measure_folder(folder, choose(names), user)
+def _failed(error: Exception) -> Measurement:
+    nothing = pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES})
+    what = told(error) if isinstance(error, OSError) else str(error)
+    return Measurement(nothing, None, "unknown", [], [], what)
+
+
+def _measure_named(
+    names: Sequence[str], user: str | None, folders: Sequence[Path]
+) -> list[Measurement]:
+    """Do as ``measure_folders`` in a worker, to which metrics go by name."""
+    return measure_folders(folders, choose(names), user)
 
 
 def _measure_apart(
-    folders: Sequence[Path], metrics: Sequence[Metric], processes: int, user: str | None
-) -> Iterator[tuple[int, Measurement]]:
+    folders: Sequence[Sequence[Path]],
+    metrics: Sequence[Metric],
+    processes: int,
+    user: str | None,
+) -> Iterator[tuple[int, list[Measurement]]]:
     names = [one.name for one in metrics]
     try:
         yield from as_done(partial(_measure_named, names, user), folders, processes)
     except WorkerError as error:
-        message = f"{folders[error.place]}: {error}; --jobs 1 measures without processes"
+        batch = folders[error.place]
+        which = f"{batch[0]} to {batch[-1]}" if len(batch) > 1 else str(batch[0])
+        message = f"{which}: {error}; --jobs 1 measures without processes"
         raise RunError(message) from error
 
 
 def _measured(run: Run, metrics: Sequence[Metric]) -> Measurement:
     with contradictions_named(run.directory):
-        values = measure(run, metrics)
+        return _told(run, measure(run, metrics))
+
+
+def _told(run: Run, values: pl.DataFrame | Exception) -> Measurement:
+    if isinstance(values, Exception):
+        return _failed(values)
     seed = run.manifest.get("seed")
     # Seeds beyond what a column holds pair with nothing.
     seed = seed if isinstance(seed, int) and -(2**63) <= seed < 2**63 else None
     verdict = "damaged" if run.damage else run.verdict
-    return Measurement(values, seed, verdict, list(run.notes), list(run.damage), "")
+    notes, damage = (list(dict.fromkeys(told)) for told in (run.notes, run.damage))
+    return Measurement(values, seed, verdict, notes, damage, "")
 
 
 def frame(
@@ -162,7 +193,8 @@ def frame(
 ) -> pl.DataFrame:
     """Return the tidy long table of many runs, with the columns of ``COLUMNS``.
 
-    The packets of one run at a time are in memory, in each process. The verdict of a run is
+    The packets of one run at a time are in memory, in each process, or of some that are small
+    (``together.batches``). The verdict of a run is
     "damaged" if files of it are not as they were written; it was measured as far as they go.
 
     Args:
@@ -203,16 +235,21 @@ def frame(
         else:
             tell(place)
             found[number] = _measured(one if user is None else one.of_user(user), chosen)
-    processes = processes_for(len(closed), LEAST_RUNS, jobs)
+    folders = [places[number].directory for number in closed]
+    parted = batches(folders)
+    processes = min(processes_for(len(closed), least_runs(folders), jobs), len(parted))
     if processes > 1:
-        folders = [places[number].directory for number in closed]
-        for index, result in _measure_apart(folders, chosen, processes, user):
-            tell(places[closed[index]])
-            found[closed[index]] = result
+        tasks = [[folders[index] for index in batch] for batch in parted]
+        for task, results in _measure_apart(tasks, chosen, processes, user):
+            for index, result in zip(parted[task], results, strict=True):
+                tell(places[closed[index]])
+                found[closed[index]] = result
     else:
-        for number in closed:
-            tell(places[number])
-            found[number] = measure_folder(places[number].directory, chosen, user)
+        for batch in parted:
+            for index in batch:
+                tell(places[closed[index]])
+            results = measure_folders([folders[index] for index in batch], chosen, user)
+            found |= zip((closed[index] for index in batch), results, strict=True)
     parts = [pl.DataFrame(schema=COLUMNS)]
     for number, place in enumerate(places):
         result = found[number]

@@ -1,16 +1,22 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Traffic of one run: packets, flows and TCP segments as tables.
+"""Traffic of one run, or of several together: packets, flows and TCP segments as tables.
 
 Every metric takes from here what it needs. Tables are made when first asked for, each once, by
 whole columns; nothing walks over packets one by one.
+
+A query over a small table takes as long as one over a hundred small tables. So several runs may
+share their tables: these have a column ``run`` then, in which the rows of a run stand together and
+in the order that they have in a table of it alone. Ids of packets and indices of flows are those of
+one run only.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +25,12 @@ import polars as pl
 from airpath.analysis.program_output import Figures, figures, reports_of
 from airpath.analysis.qlog import Endpoint, read_folder
 from airpath.analysis.streams import ARRIVAL_SLACK_NS, StreamTables, stream_tables
-from airpath.facts import FIRST_PORTS
+from airpath.facts import CAPTURES, FIRST_PORTS
 from airpath.headers import FLAG_ACK, FLAG_SYN, PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_UDP_LITE
-from airpath.run import DIRECTIONS
+from airpath.run import DIRECTIONS, drops, has_bearers, path_events, queue_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from airpath.run import Run
 
@@ -40,13 +46,89 @@ _ENDS = ["protocol", "client", "client_port", "server", "server_port"]
 _NO_SYN = -1
 """Instead of a connection's initial sequence number, where its SYN was not seen."""
 
+RUN = "run"
+"""Column with the place of a row's run, in tables of several."""
 
-@dataclass
+_ENDS_IN_ORDER = [Path(name).stem for name in CAPTURES]
+
+_MOST_IDS = 1 << 40
+"""Ids of packets of a run that has tables together with others."""
+
+
+class UnlikeError(Exception):
+    """Runs that have no tables together: one has what another lacks, or too many packets."""
+
+
 class Traffic:
-    """The tables of one run."""
+    """The tables of one run, or of several."""
 
-    run: Run
-    _made: dict[object, pl.DataFrame] = field(default_factory=dict)
+    def __init__(self, *runs: Run) -> None:
+        """Take runs; several of them are all of several users, or none is (``Run.tells_users``)."""
+        self.runs = runs
+        self.by = [RUN] if len(runs) > 1 else []
+        """Columns that tell runs apart: none for one."""
+        self._made: dict[object, pl.DataFrame] = {}
+
+    @property
+    def run(self) -> Run:
+        """The run, for what is told of each by itself (``apart``)."""
+        (run,) = self.runs
+        return run
+
+    @cached_property
+    def apart(self) -> list[Traffic]:
+        """The same runs, each by itself."""
+        return [Traffic(run) for run in self.runs] if self.by else [self]
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """All events (``Run.events``).
+
+        Raises:
+            UnlikeError: some of the runs have events, others none.
+
+        """
+        return self._together([run.events for run in self.runs])
+
+    def path_events(self, kind: str) -> pl.DataFrame:
+        """Return the rows of ``Run.path_events``."""
+        if not self.by:
+            return self.run.path_events(kind)
+        return self.once(("path", kind), lambda traffic: path_events(traffic.events, kind))
+
+    @cached_property
+    def drops(self) -> pl.DataFrame:
+        """The rows of ``Run.drops``."""
+        return drops(self.events) if self.by else self.run.drops()
+
+    def queue_name(self) -> pl.Expr:
+        """Return the name of the queue of an event (``Run.queue_name``)."""
+        if not self.by:
+            return self.run.queue_name()
+        return queue_name(of_users=self.tells_users, has_bearers=has_bearers(self.events))
+
+    @property
+    def tells_users(self) -> bool:
+        """True if the runs are of several users together."""
+        return self.runs[0].tells_users
+
+    def _together(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """Return the tables of all runs as one."""
+        if not self.by:
+            return tables[0]
+        heights = [table.height for table in tables]
+        if not all(heights) and any(heights):
+            message = "one run has rows, and another has none"
+            raise UnlikeError(message)
+        run = pl.Series(RUN, np.repeat(np.arange(len(tables), dtype=np.uint32), heights))
+        table = pl.concat(tables).with_columns(run)
+        highest = table["pdu"].max()
+        if isinstance(highest, int) and highest >= _MOST_IDS:
+            message = f"a packet has the id {highest}"
+            raise UnlikeError(message)
+        pdu = pl.col("pdu")
+        own = pdu + pl.col(RUN).cast(pl.UInt64) * _MOST_IDS
+        return table.with_columns(pl.when(pdu == 0).then(pdu).otherwise(own).alias("pdu"))
 
     def once(self, key: object, make: Callable[[Traffic], pl.DataFrame]) -> pl.DataFrame:
         """Return a table that is made when it is first asked for by its key."""
@@ -63,7 +145,7 @@ class Traffic:
     def damaged(self) -> pl.Series:
         """Ids of packets that arrived with flipped bits or cut short, which receivers discard."""
         kinds = pl.col("kind").cast(pl.String).is_in(["damaged", "truncated"])
-        return self.run.events.filter(kinds)["pdu"].unique()
+        return self.events.filter(kinds)["pdu"].unique()
 
     @cached_property
     def captured(self) -> pl.DataFrame:
@@ -74,7 +156,14 @@ class Traffic:
         of time, and what reaches an end before what that may have caused.
         """
         parts = []
-        for end, packets in self.run.captures.items():
+        captures = [run.captures for run in self.runs]
+        for end in _ENDS_IN_ORDER:
+            if not all(end in of_run for of_run in captures):
+                if any(end in of_run for of_run in captures):
+                    message = f"some runs have no capture of the {end}"
+                    raise UnlikeError(message)
+                continue
+            packets = self._together([of_run[end] for of_run in captures])
             sent = pl.col("interface") == "rx"
             uplink = sent if end == "client" else ~sent
             # What never entered the link is no part of the run; drops have a place in time only.
@@ -92,17 +181,18 @@ class Traffic:
                 .otherwise(pl.lit("downlink"))
                 .cast(pl.Enum(DIRECTIONS)),
                 order_ns=pl.col("time_ns") - pl.when(sent).then(0).otherwise(ARRIVAL_SLACK_NS),
-            ).sort("order_ns", "sent", maintain_order=True)
-            parts.append(_with_connection(here))
+            ).sort(*self.by, "order_ns", "sent", maintain_order=True)
+            parts.append(_with_connection(here, [*self.by, *_ENDS]))
         if not parts:
-            return pl.DataFrame(schema=_CAPTURED_SCHEMA)
+            of_runs = [pl.Series(name, dtype=pl.UInt32) for name in self.by]
+            return pl.DataFrame(schema=_CAPTURED_SCHEMA).with_columns(of_runs)
         packets = pl.concat(parts)
-        identity = [*_ENDS, "isn"]
+        identity = [*self.by, *_ENDS, "isn"]
         # What was seen first comes first; at equal times the sender's view decides.
         order = (
             packets.group_by(identity)
             .agg(first_ns=pl.col("time_ns").min())
-            .sort("first_ns", *identity)
+            .sort(*self.by, "first_ns", *identity)
         )
         order = order.with_row_index("flow").drop("first_ns")
         return packets.join(order, on=identity, how="left", maintain_order="left").with_columns(
@@ -119,7 +209,7 @@ class Traffic:
         """
         packets = self.captured.filter(pl.col("protocol") != 0)
         flows = (
-            packets.group_by("flow", *_ENDS)
+            packets.group_by("flow", *self.by, *_ENDS)
             .agg(
                 self._user(packets).first(),
                 first_ns=pl.col("time_ns").min(),
@@ -127,32 +217,38 @@ class Traffic:
             )
             .sort("flow")
         )
-        names = {str(number): name for number, name in PROTOCOL_NAMES.items()}
-        name = pl.col("protocol").cast(pl.String)
-        name = name.replace_strict(names, default=pl.lit("ip-") + name)
-        numbered = pl.col("name") + "-" + pl.int_range(1, pl.len() + 1).over("name").cast(pl.String)
-        flows = flows.with_columns(name=name).with_columns(label=numbered)
-        # Two flows of one name would be taken for one.
-        workloads = self._workload_names(flows)
-        taken = workloads.is_duplicated() | workloads.is_in(flows["label"].implode())
-        named = pl.when(workloads.is_not_null() & ~taken).then(workloads)
-        return flows.with_columns(label=pl.coalesce(named, "label"))
-
-    def _workload_names(self, flows: pl.DataFrame) -> pl.Series:
-        """Return the name of the workload of each flow in virtual time; null for others."""
-        names = {report["flow"]: report["name"] for report in reports_of(self.run.manifest)}
-        client = flows["client_port"].cast(pl.Int64) - FIRST_PORTS["client"]
-        server = flows["server_port"].cast(pl.Int64) - FIRST_PORTS["server"]
-        numbers = zip(client, server, strict=True)
-        found = [names.get(one) if one == other else None for one, other in numbers]
-        return pl.Series("label", found, dtype=pl.String)
+        protocols = flows["protocol"].to_list()
+        names = [PROTOCOL_NAMES.get(protocol, f"ip-{protocol}") for protocol in protocols]
+        places = flows[RUN].to_list() if self.by else [0] * flows.height
+        ports = zip(flows["client_port"].to_list(), flows["server_port"].to_list(), strict=True)
+        of_runs: list[list[tuple[str, int, int]]] = [[] for _ in self.runs]
+        for place, name, (client, server) in zip(places, names, ports, strict=True):
+            of_runs[place].append((name, client, server))
+        labels = [
+            label
+            for run, of_run in zip(self.runs, of_runs, strict=True)
+            for label in _labels(run, of_run)
+        ]
+        return flows.with_columns(
+            pl.Series("name", names, dtype=pl.String), pl.Series("label", labels, dtype=pl.String)
+        )
 
     def label(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Replace the index of flows by their label; one that bears labels stays as it is."""
         if not frame.schema["flow"].is_integer():
             return frame
         # Looked up by place, which costs a tenth of a join.
-        return frame.with_columns(flow=self._labels.gather(frame["flow"]))
+        return self.with_run(frame).with_columns(flow=self._labels.gather(frame["flow"]))
+
+    def with_run(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add the run of each row from its index of a flow, where there are several runs."""
+        if not self.by or RUN in frame.columns:
+            return frame
+        return frame.with_columns(self._runs_of_flows.gather(frame["flow"]))
+
+    @cached_property
+    def _runs_of_flows(self) -> pl.Series:
+        return self.captured.select("flow", RUN).unique().sort("flow")[RUN]
 
     @cached_property
     def _labels(self) -> pl.Series:
@@ -172,12 +268,12 @@ class Traffic:
         event says so, or, without events, no copy arrived).
         Times are the event log's where there is one and else the captures'.
         """
-        events = self.run.events
-        if events.is_empty():
+        if self.events.is_empty():
             table = self._packets_of_captures()
         else:
-            offered = self.run.path_events("offered").filter(pl.col("origin") == "user")
+            offered = self.path_events("offered").filter(pl.col("origin") == "user")
             table = offered.select(
+                *self.by,
                 "direction",
                 "pdu",
                 self._user(offered),
@@ -188,8 +284,7 @@ class Traffic:
                 arrived_ns=pl.col("arrived_ns").min(), copies=pl.len().cast(pl.Int64)
             )
             dropped = (
-                self.run.drops()
-                .filter(pl.col("pdu") != 0)
+                self.drops.filter(pl.col("pdu") != 0)
                 .select("pdu", dropped=pl.lit(value=True))
                 .unique("pdu")
             )
@@ -206,12 +301,12 @@ class Traffic:
         return table.with_columns(
             pl.col("copies").fill_null(0),
             pl.col("payload").fill_null(0),
-            number=pl.int_range(pl.len()).over("direction"),
+            number=pl.int_range(pl.len()).over(*self.by, "direction"),
         )
 
     def _user(self, rows: pl.DataFrame) -> pl.Expr:
         """Return the column with the user of each packet."""
-        several = self.run.users and self.run.user is None and "user" in rows.columns
+        several = self.tells_users and "user" in rows.columns
         name = pl.col("user") if several else pl.lit(None)
         return name.cast(pl.String).alias("user")
 
@@ -219,8 +314,8 @@ class Traffic:
         """Offered packets and their arrivals, joined by id, of a run without events."""
         sent = self.captured.filter(pl.col("sent") & (pl.col("pdu") != 0))
         sent = sent.select(
-            "direction", "pdu", self._user(sent), offered_ns="time_ns", bytes="length"
-        ).sort("offered_ns", maintain_order=True)
+            *self.by, "direction", "pdu", self._user(sent), offered_ns="time_ns", bytes="length"
+        ).sort(*self.by, "offered_ns", maintain_order=True)
         copies = self.deliveries.group_by("direction", "pdu").agg(
             arrived_ns=pl.col("arrived_ns").min(), copies=pl.len().cast(pl.Int64)
         )
@@ -230,17 +325,18 @@ class Traffic:
     @cached_property
     def deliveries(self) -> pl.DataFrame:
         """direction, pdu, arrived_ns of every copy that left the link, in order of arrival."""
-        if self.run.events.is_empty():
+        if self.events.is_empty():
             arrived = self.captured.filter(~pl.col("sent") & (pl.col("pdu") != 0))
-            return arrived.select("direction", "pdu", arrived_ns="time_ns").sort(
-                "arrived_ns", maintain_order=True
+            return arrived.select(*self.by, "direction", "pdu", arrived_ns="time_ns").sort(
+                *self.by, "arrived_ns", maintain_order=True
             )
-        left = self.run.path_events("delivered").filter(pl.col("origin") == "user")
+        left = self.path_events("delivered").filter(pl.col("origin") == "user")
         return left.select(
+            *self.by,
             pl.col("direction").cast(pl.String).cast(pl.Enum(DIRECTIONS)),
             "pdu",
             arrived_ns=pl.coalesce("emitted_ns", "time_ns"),
-        ).sort("arrived_ns", maintain_order=True)
+        ).sort(*self.by, "arrived_ns", maintain_order=True)
 
     @cached_property
     def arrivals(self) -> pl.DataFrame:
@@ -261,15 +357,48 @@ class Traffic:
         return read_folder(self.run.directory, self.run.notes, self.run.damage)
 
     @cached_property
-    def span_ns(self) -> tuple[int, int] | None:
-        """Times of the first offer and the last arrival; nothing without packets."""
-        first, last = self.packets["offered_ns"].min(), self.deliveries["arrived_ns"].max()
-        if not isinstance(first, int):
-            return None
-        return first, max(first, last) if isinstance(last, int) else first
+    def spans_ns(self) -> dict[int, tuple[int, int]]:
+        """Times of the first offer and the last arrival of each run with packets, by its place."""
+        firsts = self._of_runs(self.packets, pl.col("offered_ns").min())
+        lasts = self._of_runs(self.deliveries, pl.col("arrived_ns").max())
+        return {
+            place: (first, max(first, lasts.get(place, first))) for place, first in firsts.items()
+        }
+
+    def _of_runs(self, table: pl.DataFrame, figure: pl.Expr) -> dict[int, int]:
+        """Return a figure of the rows of each run that has one."""
+        if self.by:
+            found = dict(table.group_by(RUN).agg(figure).iter_rows())
+        else:
+            found = {0: table.select(figure).item()}
+        return {place: value for place, value in found.items() if value is not None}
 
 
-def _with_connection(packets: pl.DataFrame) -> pl.DataFrame:
+def _labels(run: Run, flows: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Return what tells flows of a run apart.
+
+    Args:
+        run: the run.
+        flows: name of the protocol, port of the client and of the server, in order.
+
+    """
+    workloads = {report["flow"]: report["name"] for report in reports_of(run.manifest)}
+    counted: Counter[str] = Counter()
+    numbered, named = [], []
+    for protocol, client, server in flows:
+        counted[protocol] += 1
+        numbered.append(f"{protocol}-{counted[protocol]}")
+        number = client - FIRST_PORTS["client"]
+        named.append(workloads.get(number) if number == server - FIRST_PORTS["server"] else None)
+    # Two flows of one name would be taken for one.
+    taken = {*numbered, *(name for name, times in Counter(named).items() if times > 1)}
+    return [
+        usual if name is None or name in taken else name
+        for usual, name in zip(numbered, named, strict=True)
+    ]
+
+
+def _with_connection(packets: pl.DataFrame, ends: Sequence[str]) -> pl.DataFrame:
     """Add both ends and, since ports serve several connections in turn, the initial number.
 
     A connection's packets bear the initial sequence number of the latest SYN without ACK between
@@ -291,7 +420,7 @@ def _with_connection(packets: pl.DataFrame) -> pl.DataFrame:
         isn=pl.when(opens).then(pl.col("sequence").cast(pl.Int64)),
     )
     # A SYN may bear a later stamp than the answer to it (see ARRIVAL_SLACK_NS).
-    isn = pl.col("isn").forward_fill().backward_fill().over(_ENDS).fill_null(_NO_SYN)
+    isn = pl.col("isn").forward_fill().backward_fill().over(ends).fill_null(_NO_SYN)
     return packets.with_columns(isn).drop(
         "source", "destination", "source_port", "destination_port", "interface", "comment"
     )

@@ -54,4 +54,5 @@ def write_report(material: Material, progress: Callable[[str], None]) -> str:
         section = importlib.import_module(f"airpath.report.sections.{name}").build(material)
         if section is not None:
             sections.append(section)
-    return render(material, sections)
+    progress("pictures that are left")
+    return material.drawings.put_into(render(material, sections))

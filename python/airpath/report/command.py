@@ -18,6 +18,7 @@ from airpath.run import RunError
 from airpath.status import DAMAGED, DONE, fail
 from airpath.store.fetch import fetched
 from airpath.store.url import Url
+from airpath.workers import Crew, WorkerError, other_processes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,14 +58,16 @@ def write(
                 make_folder(folder)
         if target.parent.is_dir():
             check_place(target)
-        material = load_material(
-            fetched(directories, "report"),
-            title,
-            pictures,
-            experiment=experiment,
-            progress=progress.tell,
-        )
-        page = write_report(material, progress.begin)
+        with Crew(other_processes()) as crew:
+            material = load_material(
+                fetched(directories, "report"),
+                title,
+                pictures,
+                experiment=experiment,
+                progress=progress.tell,
+                crew=crew,
+            )
+            page = write_report(material, progress.begin)
         files: list[Path] = []
         if figures is not None:
             progress.begin("figures")
@@ -76,7 +79,7 @@ def write(
             progress.begin("xplot")
             files += write_xplot(material, xplot)
         write_whole(target, page)
-    except (RunError, OSError) as error:
+    except (RunError, WorkerError, OSError) as error:
         progress.end()
         return fail("report", error)
     progress.end()

@@ -11,20 +11,29 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath.analysis.together import batches
 from airpath.experiment.about import name_of_set, read_about
 from airpath.facts import FILES_OF_A_RUN
 from airpath.natural import natural_order
 from airpath.report.choice import MOST_CURVES, evenly, side_by_side_sets
+from airpath.report.drawing import Drawings
 from airpath.report.entry import Entry
 from airpath.report.measured import Measured, measure_all, parameters_of_sets
 from airpath.report.presentation import Presentation, present, unfinished
-from airpath.report.reduce import Task, reduce_run
+from airpath.report.reduce import Task, reduce_runs
+from airpath.report.run_pictures import Drawn, draw_pictures
+from airpath.report.run_pictures import Task as PictureTask
 from airpath.run import NoRunError, RunError, load_run
-from airpath.workers import each, least_runs
+from airpath.workers import Crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from airpath.workers import Promise
+
+
+LEAST_SHARED = 8
+"""Runs of a page that is worth other processes."""
 
 MOST_DEPTH = 4
 """Maximum depth of runs below a folder: sets, cells, replications."""
@@ -48,6 +57,19 @@ class Material:
         default=lambda what, done, total: None, repr=False
     )
     """Told what is being done, how much of it is done, and how much there is."""
+    crew: Crew = field(default_factory=lambda: Crew(0), repr=False)
+    """Processes that read runs and draw."""
+    _drawn: list[Promise[Drawn]] = field(default_factory=list, repr=False)
+
+    @cached_property
+    def drawings(self) -> Drawings:
+        """The pictures of sets and of the answer."""
+        return Drawings(self.crew)
+
+    def drawn(self) -> Iterator[tuple[Entry, Drawn]]:
+        """Yield each run whose pictures are on the page, with these."""
+        for entry, promise in zip(self.with_pictures, self._drawn, strict=True):
+            yield entry, self.crew.result(promise)
 
     @property
     def damage(self) -> list[str]:
@@ -56,7 +78,14 @@ class Material:
         return self.unreadable + told
 
     def read(self) -> None:
-        """Read all runs, one at a time in each worker process, and keep what the page needs."""
+        """Read all runs, a batch at a time in each process, and keep what the page needs.
+
+        Other processes begin with the pictures of single runs, for which nothing else is needed.
+        """
+        self._drawn = [
+            self.crew.begin(draw_pictures, PictureTask(entry.run.directory, entry.number))
+            for entry in self.with_pictures
+        ]
         shown = side_by_side_sets(self.sets, self.parameters)
         curves = {entry.number for entry in evenly(self.entries, MOST_CURVES)}
         tasks = [
@@ -70,11 +99,14 @@ class Material:
             for entry in self.entries
         ]
 
-        def tell(done: int, total: int) -> None:
-            self.progress("reading runs", done, total)
+        parted = batches([task.directory for task in tasks])
 
-        least = least_runs([task.directory for task in tasks])
-        for entry, found in zip(self.entries, each(reduce_run, tasks, tell, least), strict=True):
+        def tell(done: int, _total: int) -> None:
+            self.progress("reading runs", sum(map(len, parted[:done])), len(tasks))
+
+        of_batches = [[tasks[place] for place in batch] for batch in parted]
+        results = (one for batch in self.crew.each(reduce_runs, of_batches, tell) for one in batch)
+        for entry, found in zip(self.entries, results, strict=True):
             entry.facts, entry.values = found.facts, found.values
             entry.delays, entry.courses = found.delays, found.courses
             run = entry.run
@@ -161,6 +193,7 @@ def load_material(
     *,
     experiment: Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    crew: Crew | None = None,
 ) -> Material:
     """Find and read all runs.
 
@@ -171,6 +204,8 @@ def load_material(
         experiment: the file whose notes and references are shown, instead of the copy in the
             folder of results.
         progress: told what is being done, how much of it is done, and how much there is.
+        crew: reads runs and draws, for pages of so many runs that it is worth it; else all is done
+            by this process.
 
     Raises:
         RunError: there is none, or one cannot be read at all, or the experiment's file is wrong.
@@ -216,6 +251,8 @@ def load_material(
     )
     if progress is not None:
         material.progress = progress
+    if crew is not None and len(entries) >= LEAST_SHARED:
+        material.crew = crew
     material.read()
     return material
 

@@ -19,11 +19,11 @@ from airpath.plots import courses
 from airpath.plots.delay import one_way_delays
 from airpath.plots.kinds import COURSES
 from airpath.report.facts import Facts, facts_of
-from airpath.report.values import values_of
+from airpath.report.values import values_of_runs
 from airpath.run import DIRECTIONS, RunError, contradictions_named, load_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -65,10 +65,14 @@ class Reduced:
     """Those of the notes that tell of damage."""
 
 
-def reduce_run(task: Task) -> Reduced:
-    """Read a run."""
-    run = load_run(task.directory)
-    values = values_of(run, task.also_measured)
+def reduce_runs(tasks: Sequence[Task]) -> list[Reduced]:
+    """Read the runs of a batch, which have the same metrics."""
+    runs = [load_run(task.directory) for task in tasks]
+    values = values_of_runs(runs, tasks[0].also_measured)
+    return [_reduced(*each) for each in zip(tasks, runs, values, strict=True)]
+
+
+def _reduced(task: Task, run: Run, values: pl.DataFrame) -> Reduced:
     reduced = Reduced(facts_of(run, values), values)
     with _noted(run):
         if task.delays:
@@ -76,7 +80,7 @@ def reduce_run(task: Task) -> Reduced:
     with _noted(run):
         if task.course_ns:
             reduced.courses = courses.courses_of(run, task.set_name, task.course_ns, list(COURSES))
-    reduced.notes, reduced.damage = list(dict.fromkeys(run.notes)), run.damage
+    reduced.notes, reduced.damage = (list(dict.fromkeys(told)) for told in (run.notes, run.damage))
     return reduced
 
 

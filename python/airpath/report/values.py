@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from airpath.analysis.metric import REGISTRY, choose
 from airpath.analysis.requests import SIZES
-from airpath.analysis.table import COLUMNS, measure
-from airpath.run import RunError, contradictions_named
+from airpath.analysis.table import COLUMNS, VALUES, measure_together
+from airpath.analysis.together import measure_each
+from airpath.run import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,18 +41,29 @@ ALSO = (SIZES,)
 
 
 def values_of(run: Run, more: Sequence[str] = ()) -> pl.DataFrame:
-    """Measure a run; what kept it from being measured is noted there.
+    """Measure a run, as ``values_of_runs`` does."""
+    (values,) = values_of_runs([run], more)
+    return values
+
+
+def values_of_runs(runs: Sequence[Run], more: Sequence[str] = ()) -> list[pl.DataFrame]:
+    """Measure each of some runs; what kept one from being measured is noted there.
 
     Args:
-        run: the run.
+        runs: a batch of runs.
         more: metrics of the registry beyond the usual ones; other names are left out.
 
     """
     usual = [*(metric.name for metric in choose(None)), "program_*", *MAIN, *ALSO]
     names = dict.fromkeys([*usual, *(name for name in more if name in REGISTRY)])
-    try:
-        with contradictions_named(run.directory):
-            return measure(run, choose(list(names)))
-    except RunError as error:
-        run.notes.append(f"not measured: {error}")
-        return pl.DataFrame(schema={name: COLUMNS[name] for name in list(COLUMNS)[4:]})
+    together = partial(measure_together, metrics=choose(list(names)))
+    found = []
+    for run, values in zip(runs, measure_each(runs, together), strict=True):
+        if isinstance(values, RunError):
+            run.notes.append(f"not measured: {values}")
+            found.append(pl.DataFrame(schema={name: COLUMNS[name] for name in VALUES}))
+        elif isinstance(values, Exception):
+            raise values
+        else:
+            found.append(values)
+    return found

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from airpath.report import gallery, sentences
 from airpath.report.page import Section, fill
-from airpath.report.sections.pictures import inline_svg
 from airpath.report.sections.verdicts import GRADES
 
 if TYPE_CHECKING:
@@ -41,7 +40,9 @@ def build(material: Material) -> Section:
         open_questions=open_questions,
         compared=len(material.measured.comparisons),
         tests=tests,
-        pictures=[(name, inline_svg(one, name)) for name, one in gallery.of_answer(material)],
+        pictures=[
+            (name, material.drawings.later(one, name)) for name, one in gallery.of_answer(material)
+        ],
         counts=counts,
         total=len(material.entries),
     )

@@ -13,7 +13,6 @@ from matplotlib.ticker import PercentFormatter
 from airpath.plots import sheet, style
 from airpath.report import choice, gallery
 from airpath.report.page import Section, fill
-from airpath.report.sections.pictures import inline_svg
 from airpath.run import DIRECTIONS, RunError
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def build(material: Material) -> Section | None:
     pictures += _delays(material.entries)
     if not pictures:
         return None
-    inline = [(name, inline_svg(picture, name)) for name, picture in pictures]
+    inline = [(name, material.drawings.later(picture, name)) for name, picture in pictures]
     number = len(material.entries)
     if number > choice.MOST_CURVES:
         notes.append(f"Delays are drawn of {choice.MOST_CURVES} of {number:,} runs, evenly chosen")

@@ -18,7 +18,6 @@ from airpath.plots import style
 from airpath.report import choice
 from airpath.report.page import Section, data, fill
 from airpath.run import RunError, contradictions_named, load_run
-from airpath.workers import each, least_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,8 +101,7 @@ def build(material: Material) -> Section | None:
         material.progress("layers", done, total)
 
     groups = []
-    least = least_runs([task.directory for task in tasks])
-    for entry, drawn in zip(chosen, each(draw_run, tasks, tell, least), strict=True):
+    for entry, drawn in zip(chosen, material.crew.each(draw_run, tasks, tell), strict=True):
         entry.run.notes += [note for note in drawn.notes if note not in entry.run.notes]
         if drawn.diagrams:
             groups.append((entry, drawn.diagrams, drawn.total))

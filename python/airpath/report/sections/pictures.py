@@ -5,20 +5,14 @@
 
 from __future__ import annotations
 
-import io
-import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
-from markupsafe import Markup
-
-from airpath.plots import KINDS, draw
-from airpath.plots.style import SETTINGS, Span
 from airpath.report.page import Section, fill
-from airpath.run import RunError
 
 if TYPE_CHECKING:
-    from airpath.plots.style import Picture
+    from markupsafe import Markup
+
+    from airpath.report.entry import Entry
     from airpath.report.material import Material
 
 MOST_BYTES = 20_000_000
@@ -27,46 +21,17 @@ MOST_BYTES = 20_000_000
 
 def build(material: Material) -> Section | None:
     """Return the pictures of the first runs."""
-    groups: list[tuple[Any, list[tuple[str, Markup]]]] = []
+    groups: list[tuple[Entry, list[tuple[str, Markup]]]] = []
     size = 0
-    for entry in material.with_pictures:
-        try:
-            pictures = draw(entry.open(), KINDS, Span())
-        except RunError as error:
-            entry.run.notes.append(str(error))
-            continue
-        inline = []
-        for picture in pictures:
-            identity = f"picture-{entry.number}-{picture.name}"
-            inline.append((identity, inline_svg(picture, identity)))
-        grown = size + sum(len(svg) for _, svg in inline)
+    for entry, drawn in material.drawn():
+        entry.run.notes += [note for note in drawn.notes if note not in entry.run.notes]
+        grown = size + sum(len(svg) for _, svg in drawn.pictures)
         if groups and grown > MOST_BYTES:
             break
         size = grown
-        if inline:
-            groups.append((entry, inline))
+        if drawn.pictures:
+            groups.append((entry, drawn.pictures))
     if not groups:
         return None
     left_out = len(material.entries) - len(groups)
     return Section("pictures", "Pictures", fill("pictures", groups=groups, left_out=left_out))
-
-
-def inline_svg(picture: Picture, identity: str) -> Markup:
-    """Return a picture as an element of the page, its inner ids apart from other pictures'."""
-    buffer = io.BytesIO()
-    with mpl.rc_context(cast("Any", SETTINGS)):
-        picture.figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue().decode()
-    text = text[text.index("<svg") :]
-    # Metadata and name spaces are for files; inside a page they would be addresses to nowhere.
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
-    text = text.replace("xlink:href=", "href=")
-    text = re.sub(r'\bid="', f'id="{identity}-', text)
-    text = re.sub(r"url\(#", f"url(#{identity}-", text)
-    text = re.sub(r'href="#', f'href="#{identity}-', text)
-    # The page scales it.
-    text = re.sub(r'<svg([^>]*?)\swidth="[^"]*"', r"<svg\1", text, count=1)
-    text = re.sub(r'<svg([^>]*?)\sheight="[^"]*"', r"<svg\1", text, count=1)
-    name = picture.name.replace("-", " ")
-    return Markup(text.replace("<svg", f'<svg role="img" aria-label="{name}"', 1))

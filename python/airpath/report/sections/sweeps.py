@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from airpath.report import gallery
 from airpath.report.page import Section, fill
-from airpath.report.sections.pictures import inline_svg
 
 if TYPE_CHECKING:
     from airpath.report.material import Material
@@ -20,9 +19,9 @@ MOST_PICTURES = 12
 def build(material: Material) -> Section | None:
     """Return a picture for each parameter of each set."""
     notes: list[str] = []
-    pictures = [(name, inline_svg(one, name)) for name, one in gallery.of_sweeps(material, notes)]
+    pictures = list(gallery.of_sweeps(material, notes))
     if not pictures:
         return None
-    shown = pictures[:MOST_PICTURES]
+    shown = [(name, material.drawings.later(one, name)) for name, one in pictures[:MOST_PICTURES]]
     body = fill("sweeps", pictures=shown, left_out=len(pictures) - len(shown), notes=notes)
     return Section("sweeps", "Sweeps", body)
