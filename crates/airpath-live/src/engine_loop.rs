@@ -18,7 +18,6 @@ mod layout;
 mod link;
 mod load;
 mod measure;
-mod series;
 mod spin;
 mod stamps;
 mod step;

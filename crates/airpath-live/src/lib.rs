@@ -38,6 +38,7 @@ pub mod privilege;
 pub mod processor_time;
 mod refusal;
 pub mod scheduling;
+mod series;
 pub mod session;
 pub mod side_by_side;
 pub mod socket_losses;

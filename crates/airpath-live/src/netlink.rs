@@ -16,6 +16,7 @@ mod tunnel;
 
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::AsRawFd;
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -33,6 +34,8 @@ pub use sock_diag::{BoundSocket, SockDiag, Transport};
 pub use tcp_diag::{ClosedSockets, TcpDiag, TcpSocket};
 pub use tunnel::Tunnel;
 
+use crate::series;
+
 /// Large enough for any datagram the kernel puts a dump into.
 const RECEIVE_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -42,6 +45,9 @@ struct Connection {
     socket: Socket,
     sequence: u32,
     buffer: Vec<u8>,
+    /// Room for an answer that comes together with the one before; none if requests and answers are calls of
+    /// their own.
+    second: Option<Vec<u8>>,
 }
 
 impl Connection {
@@ -49,7 +55,12 @@ impl Connection {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Self { socket, sequence: 0, buffer: vec![0; RECEIVE_BUFFER_BYTES] })
+        Ok(Self { socket, sequence: 0, buffer: vec![0; RECEIVE_BUFFER_BYTES], second: None })
+    }
+
+    /// Requests and receives in one system call, where the kernel is that of warp.
+    fn in_series(self) -> Self {
+        Self { second: Some(vec![0; RECEIVE_BUFFER_BYTES]), ..self }
     }
 
     /// Sends one request and collects the answers up to the end of the dump or
@@ -65,39 +76,66 @@ impl Connection {
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
+        let mut answers = Vec::new();
+        if let Some(second) = &mut self.second {
+            match series::request(self.socket.as_raw_fd(), &bytes, [&mut self.buffer, second]) {
+                Ok((first_bytes, second_bytes)) => {
+                    let mut over = take(&self.buffer[..first_bytes], self.sequence, &mut answers)?;
+                    // An answer that came with the last one is of an earlier request.
+                    if let Some(second_bytes) = second_bytes {
+                        over |= take(&second[..second_bytes], self.sequence, &mut answers)?;
+                    }
+                    if over {
+                        return Ok(answers);
+                    }
+                    return self.collect(answers);
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.second = None,
+                Err(error) => return Err(error),
+            }
+        }
         self.socket.send(&bytes, 0)?;
-        self.collect()
+        self.collect(answers)
     }
 
-    fn collect<M>(&mut self) -> io::Result<Vec<M>>
+    fn collect<M>(&mut self, mut answers: Vec<M>) -> io::Result<Vec<M>>
     where
         M: NetlinkDeserializable + Debug,
     {
-        let mut answers = Vec::new();
         let buffer = &mut self.buffer;
         loop {
             let received = self.socket.recv(&mut &mut buffer[..], 0)?;
-            let mut rest = &buffer[..received];
-            while rest.len() >= 16 {
-                let answer = NetlinkMessage::<M>::deserialize(rest)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-                // Messages are padded to four bytes.
-                let length = (answer.header.length as usize).next_multiple_of(4).max(16);
-                rest = rest.get(length..).unwrap_or_default();
-                // Left over from a request that failed half way.
-                if answer.header.sequence_number != self.sequence {
-                    continue;
-                }
-                match answer.payload {
-                    NetlinkPayload::InnerMessage(inner) => answers.push(inner),
-                    NetlinkPayload::Error(error) if error.code.is_none() => return Ok(answers),
-                    NetlinkPayload::Error(error) => return Err(error.to_io()),
-                    NetlinkPayload::Done(_) => return Ok(answers),
-                    _ => {}
-                }
+            if take(&buffer[..received], self.sequence, &mut answers)? {
+                return Ok(answers);
             }
         }
     }
+}
+
+/// Takes the answers out of what was received; returns whether the last one was among them.
+fn take<M>(mut rest: &[u8], sequence: u32, answers: &mut Vec<M>) -> io::Result<bool>
+where
+    M: NetlinkDeserializable + Debug,
+{
+    while rest.len() >= 16 {
+        let answer = NetlinkMessage::<M>::deserialize(rest)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        // Messages are padded to four bytes.
+        let length = (answer.header.length as usize).next_multiple_of(4).max(16);
+        rest = rest.get(length..).unwrap_or_default();
+        // Left over from a request that failed half way.
+        if answer.header.sequence_number != sequence {
+            continue;
+        }
+        match answer.payload {
+            NetlinkPayload::InnerMessage(inner) => answers.push(inner),
+            NetlinkPayload::Error(error) if error.code.is_none() => return Ok(true),
+            NetlinkPayload::Error(error) => return Err(error.to_io()),
+            NetlinkPayload::Done(_) => return Ok(true),
+            _ => {}
+        }
+    }
+    Ok(false)
 }
 
 /// Configures the network of the namespace in which it was opened.

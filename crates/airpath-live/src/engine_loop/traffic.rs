@@ -14,6 +14,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 pub struct TrafficNotifier {
     /// True while somebody waits: while nobody does, a packet costs the loop one look at this.
     awaited: AtomicBool,
+    /// True once the descriptor was made readable, until that is taken back.
+    told: AtomicBool,
     notifier: EventFd,
 }
 
@@ -24,19 +26,26 @@ impl TrafficNotifier {
     /// When descriptors run out.
     pub fn new() -> io::Result<TrafficNotifier> {
         let notifier = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(TrafficNotifier { awaited: AtomicBool::new(false), notifier })
+        Ok(TrafficNotifier { awaited: AtomicBool::new(false), told: AtomicBool::new(false), notifier })
     }
 
     /// From now on the next packet makes the descriptor readable, once.
     pub fn await_next(&self) {
-        let _ = self.notifier.read();
+        self.take_back();
         self.awaited.store(true, Ordering::SeqCst);
     }
 
     /// Nobody waits any more.
     pub fn leave(&self) {
         self.awaited.store(false, Ordering::SeqCst);
-        let _ = self.notifier.read();
+        self.take_back();
+    }
+
+    /// Makes the descriptor unreadable again: a system call only if it is readable.
+    fn take_back(&self) {
+        if self.told.swap(false, Ordering::SeqCst) {
+            let _ = self.notifier.read();
+        }
     }
 
     /// Something came or went. A system call only if somebody waits, and then one for all that follows.
@@ -44,6 +53,7 @@ impl TrafficNotifier {
     pub fn passed(&self) {
         if self.awaited.load(Ordering::Acquire) && self.awaited.swap(false, Ordering::AcqRel) {
             let _ = self.notifier.write(1);
+            self.told.store(true, Ordering::SeqCst);
         }
     }
 }

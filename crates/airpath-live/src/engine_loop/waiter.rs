@@ -15,9 +15,8 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 
-use super::series;
 use super::stamps::StepNotifier;
-use crate::clock;
+use crate::{clock, series};
 
 /// Cause of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

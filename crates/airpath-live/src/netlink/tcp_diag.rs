@@ -102,6 +102,12 @@ impl TcpDiag {
         Ok(Self { connection: open_sock_diag()? })
     }
 
+    /// Asks with fewer system calls, where the kernel is that of warp.
+    #[must_use]
+    pub fn in_series(self) -> Self {
+        Self { connection: self.connection.in_series() }
+    }
+
     /// All TCP sockets that are or were connected, or try to be: neither those
     /// that listen, nor what remains of closed ones (TIME_WAIT).
     ///

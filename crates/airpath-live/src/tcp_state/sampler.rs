@@ -88,7 +88,7 @@ impl Sampler {
         let probe = if options.probe { Some(Probe::open()?) } else { None };
         let mut ends = Vec::new();
         for endpoint in namespaces {
-            match watch(endpoint, &mut run) {
+            match watch(endpoint, options.frozen_clock, &mut run) {
                 Ok(watched) => ends.push(watched),
                 Err(error) if options.required => return Err(error),
                 Err(error) => {
@@ -170,10 +170,13 @@ impl Drop for Sampler {
     }
 }
 
-fn watch(endpoint: &SessionEnd, run: &mut TcpStateRun) -> Result<Watched> {
+fn watch(endpoint: &SessionEnd, frozen_clock: bool, run: &mut TcpStateRun) -> Result<Watched> {
     let end = endpoint.end();
     let (asked, told) = endpoint.network().run(|| (TcpDiag::open(), ClosedSockets::open()))?;
     let mut asked = asked.attempting(|| "open a socket diagnosis socket".into())?;
+    if frozen_clock {
+        asked = asked.in_series();
+    }
     asked.sockets().map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT) => LiveError::Missing(
             "the TCP state cannot be recorded: this kernel was built without INET_DIAG (CONFIG_INET_TCP_DIAG), or \
@@ -240,8 +243,10 @@ impl Work {
         loop {
             let slept = idle == Idle::Asleep;
             let deadline_ns = if slept { None } else { Some(start_ns + next_ns) };
-            let stopped = self.wait_until(deadline_ns)?;
-            self.hear(start_ns, Connections::closed)?;
+            let Woken { stopped, told } = self.wait_until(deadline_ns)?;
+            if told || stopped {
+                self.hear(start_ns, Connections::closed)?;
+            }
             let now_ns = monotonic_ns().saturating_sub(start_ns);
             if slept {
                 self.traffic.leave();
@@ -333,9 +338,8 @@ impl Work {
     }
 
     /// Waits until `deadline_ns` of CLOCK_MONOTONIC, or without one until a
-    /// packet passes, or until a socket was closed; returns whether the end has
-    /// come.
-    fn wait_until(&self, deadline_ns: Option<u64>) -> io::Result<bool> {
+    /// packet passes, or until a socket was closed.
+    fn wait_until(&self, deadline_ns: Option<u64>) -> io::Result<Woken> {
         let timeout = deadline_ns.map(|deadline_ns| {
             let left_ns = deadline_ns.saturating_sub(monotonic_ns());
             TimeSpec::new((left_ns / 1_000_000_000) as i64, (left_ns % 1_000_000_000) as i64)
@@ -346,10 +350,22 @@ impl Work {
         let mut ends: Vec<PollFd<'_>> =
             descriptors.into_iter().map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN)).collect();
         match ppoll(&mut ends, timeout, None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(ends[0].any().unwrap_or(false)),
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {
+                let is_ready = |end: &PollFd<'_>| end.any().unwrap_or(false);
+                let told = self.ends.iter().filter(|watched| watched.told.is_some()).count();
+                Ok(Woken { stopped: is_ready(&ends[0]), told: ends[1..=told].iter().any(is_ready) })
+            }
             Err(errno) => Err(errno.into()),
         }
     }
+}
+
+/// Cause of a wake-up.
+struct Woken {
+    /// The end has come.
+    stopped: bool,
+    /// A socket was closed.
+    told: bool,
 }
 
 /// Decision on sampling: an end's TCP changes when packets pass, or while it has something under way.

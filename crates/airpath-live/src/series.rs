@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sys::epoll::EpollEvent;
@@ -73,6 +73,33 @@ pub fn nap_and_poll(until_ns: u64, epoll: BorrowedFd<'_>, events: &mut [EpollEve
     Ok(calls[1].outcome()?)
 }
 
+/// Sends `request` over a connected socket and receives two answers, in one call: the first, and the second if it is
+/// there already. Returns their lengths.
+///
+/// # Errors
+/// `ENOSYS` where the kernel has no such call, and then nothing was sent; the kernel's for the request and the first
+/// answer.
+pub fn request(socket: RawFd, request: &[u8], answers: [&mut [u8]; 2]) -> io::Result<(usize, Option<usize>)> {
+    let [first, second] = answers;
+    let socket = libc::c_long::from(socket);
+    let receive = |into: &mut [u8], flags: libc::c_int| {
+        let arguments = [socket, into.as_mut_ptr() as libc::c_long, into.len() as libc::c_long, flags.into(), 0, 0];
+        Call::new(libc::SYS_recvfrom, arguments)
+    };
+    let mut calls = [
+        Call::new(libc::SYS_sendto, [socket, request.as_ptr() as libc::c_long, request.len() as libc::c_long, 0, 0, 0]),
+        receive(first, 0),
+        receive(second, libc::MSG_DONTWAIT),
+    ];
+    // SAFETY: the calls and the buffers live over the call; the kernel reads and writes no more than their lengths.
+    let made = unsafe { libc::syscall(SERIES, calls.as_mut_ptr(), calls.len()) };
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    calls[0].outcome()?;
+    Ok((calls[1].outcome()?, calls[2].outcome().ok()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +111,9 @@ mod tests {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
         let mut events = [EpollEvent::empty(); 2];
         let error = nap_and_poll(1, epoll.0.as_fd(), &mut events).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));
+        let (_, socket) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let error = request(socket.as_raw_fd(), b"?", [&mut [0; 8], &mut [0; 8]]).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));
     }
 
