@@ -116,6 +116,8 @@ pub struct LiveLink {
     delays: Vec<Delays>,
     /// Is told of whatever passes.
     traffic: Option<Arc<TrafficNotifier>>,
+    /// True if something has come or gone since it was last told.
+    has_passed: bool,
     /// Measurements so far.
     pub measurements: LinkMeasurements,
 }
@@ -167,6 +169,7 @@ impl LiveLink {
             together_within: Span::ZERO,
             closed_until: Time::ZERO,
             traffic: None,
+            has_passed: false,
             measurements: LinkMeasurements::new(bound),
         };
         link.held_back = HeldBack::new(link.ports.len());
@@ -197,10 +200,12 @@ impl LiveLink {
         LiveLink { traffic: notifier, ..self }
     }
 
-    /// Tells that something came or went.
+    /// Tells if something came or went.
     #[inline]
-    pub(super) fn tell_of_traffic(&self) {
-        if let Some(notifier) = &self.traffic {
+    pub(super) fn tell_of_traffic(&mut self) {
+        if std::mem::take(&mut self.has_passed)
+            && let Some(notifier) = &self.traffic
+        {
             notifier.passed();
         }
     }
@@ -277,6 +282,7 @@ impl LiveLink {
         let slab = reading.pool.slab(LONGEST_PACKET_BYTES);
         let outcome = self.ports[side].read_batch(slab, READ_LIMIT, &mut self.received)?;
         self.measurements.left_unread |= !outcome.exhausted;
+        self.has_passed |= outcome.packets > 0;
         let port = PortId(side as u16);
         // Not the time of the wake-up: where the loop lost its processor since, packets have come meanwhile.
         let read_at = (reading.clock)();
@@ -538,6 +544,7 @@ impl LiveLink {
         }
         for (egress, port) in self.egress.iter_mut().zip(&mut self.ports) {
             if !egress.is_empty() {
+                self.has_passed = true;
                 let flushed = egress.flush(port)?;
                 self.measurements.refused += flushed.refused;
                 self.measurements.not_taken += flushed.not_taken;
