@@ -120,7 +120,8 @@ pub struct Offered<'a> {
 /// blocks, takes a lock that the writer could hold, or allocates; below [`Level::Events`] every call
 /// returns at once.
 ///
-/// Batches go to the writer when they are full, and after 50 ms. While the writer has not come to what it
+/// Batches go to the writer when they are full, and after 50 ms unless the recorder [waits](Overflow::Wait) for the
+/// writer. While the writer has not come to what it
 /// was given before, because of a stalled disk most likely, they go when they are full and not sooner, so
 /// that the ring holds as many records as it has room for, however slowly they come.
 ///
@@ -523,7 +524,8 @@ impl Recorder {
 
     #[inline]
     fn open(&mut self, at: Time) {
-        if self.hand_over_at == Time::NEVER {
+        // Where the loop waits for the writer, nobody's clock counts: only full batches are worth a wake-up.
+        if self.hand_over_at == Time::NEVER && self.overflow == Overflow::Lose {
             self.hand_over_at = at + HAND_OVER_AFTER;
         }
     }

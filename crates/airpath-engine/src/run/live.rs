@@ -19,7 +19,7 @@ use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
 use airpath_live::tuning::Told;
 use airpath_live::{host_port, internet, side_by_side};
 use airpath_log::manifest::{Privilege, Status, TcpStateRun};
-use airpath_log::{Clock, EndResults, Manifest, Recorder, Writer, WriterOptions};
+use airpath_log::{Clock, EndResults, Manifest, Overflow, Recorder, Writer, WriterOptions};
 
 use super::control::Control;
 use super::ends::{self, EndsWatch};
@@ -458,6 +458,8 @@ fn open_log(request: &RunRequest) -> Result<(Recorder, Writer)> {
         link_headers: request.gateway.as_ref().is_some_and(Gateway::carries_frames),
         ring: request.ring,
         touched: request.clock == Clock::Live,
+        // In virtual time waiting for the writer takes no time.
+        overflow: if request.clock == Clock::Live { Overflow::Lose } else { Overflow::Wait },
         links: request.machine.keeps_links() && request.frames,
         leaves_out: if request.frames { EventKinds::NONE } else { EventKinds::FRAMES },
         ..WriterOptions::of(&folder, request.level, request.places())
