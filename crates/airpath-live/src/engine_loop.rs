@@ -227,9 +227,12 @@ impl EngineLoop {
 
     /// For a kernel whose time passes only while everything sleeps: the clock is read after waiting
     /// and not again while there is work, since a look at it is a system call there, and the most
-    /// frequent one. Every packet leaves at its own instant: waiting for others would save nothing.
+    /// frequent one. Packets are handed over with the next call that waits. Every packet leaves at its own instant:
+    /// waiting for others would save nothing.
     #[must_use]
-    pub fn with_frozen_clock(self) -> EngineLoop {
+    pub fn with_frozen_clock(mut self) -> EngineLoop {
+        self.waiter.send_deferred();
+        self.links.iter_mut().flat_map(LiveLink::ports).for_each(|port| port.defer_writes());
         EngineLoop { frozen_clock: true, single_departures: true, ..self }
     }
 
@@ -422,6 +425,7 @@ impl EngineLoop {
                 spin.worked(work_ns + looked_ns.saturating_sub(deadline_ns.max(known_ns)));
             }
         }
+        self.waiter.poll(|_| ())?;
         report.ended = self.time_of(clock::monotonic_ns());
         if self.started {
             let epoch_ns = self.epoch_ns;

@@ -178,6 +178,9 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// instead.
     fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome>;
 
+    /// From now on packets may be sent with the thread's next call that waits (see [`crate::series::defer`]).
+    fn defer_writes(&mut self) {}
+
     /// Packets lost beside the model.
     ///
     /// # Errors

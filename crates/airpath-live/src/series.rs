@@ -6,11 +6,15 @@
 
 #![allow(unsafe_code)]
 
+mod deferred;
+
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sys::epoll::EpollEvent;
+
+pub use deferred::{LostFrames, defer, send_deferred};
 
 /// Number of the call: see `6-series.patch` in `crates/airpath-warp/kernel/`.
 const SERIES: libc::c_long = 0x6169_7270;
@@ -35,42 +39,83 @@ impl Call {
     }
 }
 
-/// Sleeps until `until_ns` of CLOCK_MONOTONIC, then asks what is ready in the set `epoll`, in one call. Returns the
-/// number of `events` that were written.
+/// Makes the calls one after the other, up to the first that fails.
+///
+/// # Safety
+/// Each call must be sound with its arguments.
+unsafe fn make(calls: &mut [Call]) -> io::Result<()> {
+    // SAFETY: the calls live over the call; the caller answers for each of them.
+    let made = unsafe { libc::syscall(SERIES, calls.as_mut_ptr(), calls.len()) };
+    if made < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn timespec(at_ns: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (at_ns / 1_000_000_000) as i64, tv_nsec: (at_ns % 1_000_000_000) as i64 }
+}
+
+fn epoll_wait(epoll: BorrowedFd<'_>, events: &mut [EpollEvent], timeout_ms: libc::c_int) -> Call {
+    let (at, length) = (events.as_mut_ptr() as libc::c_long, events.len() as libc::c_long);
+    Call::new(libc::SYS_epoll_wait, [libc::c_long::from(epoll.as_raw_fd()), at, length, timeout_ms.into()])
+}
+
+/// Sends what is [deferred](defer), sleeps until `until_ns` of CLOCK_MONOTONIC, then asks what is ready in the set
+/// `epoll`, in one call. Returns the number of `events` that were written.
 ///
 /// # Errors
-/// `ENOSYS` where the kernel has no such call; `EINTR` when a signal cut the sleep short.
+/// `ENOSYS` where the kernel has no such call, and then nothing was sent; `EINTR` when a signal cut the sleep short.
 pub fn nap_and_poll(until_ns: u64, epoll: BorrowedFd<'_>, events: &mut [EpollEvent]) -> io::Result<usize> {
-    let until =
-        libc::timespec { tv_sec: (until_ns / 1_000_000_000) as i64, tv_nsec: (until_ns % 1_000_000_000) as i64 };
-    let mut calls = [
-        Call::new(
-            libc::SYS_clock_nanosleep,
-            [
-                libc::c_long::from(libc::CLOCK_MONOTONIC),
-                libc::c_long::from(libc::TIMER_ABSTIME),
-                (&raw const until) as libc::c_long,
-                0,
-            ],
-        ),
-        Call::new(
-            libc::SYS_epoll_wait,
-            [
-                libc::c_long::from(epoll.as_raw_fd()),
-                events.as_mut_ptr() as libc::c_long,
-                events.len() as libc::c_long,
-                0,
-            ],
-        ),
-    ];
-    // SAFETY: the calls, the time and the events live over the call; the kernel writes at most `events.len()` of the
-    // events, which have the layout of `epoll_event`.
-    let made = unsafe { libc::syscall(SERIES, calls.as_mut_ptr(), calls.len()) };
-    if made < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    calls[0].outcome()?;
-    Ok(calls[1].outcome()?)
+    let until = timespec(until_ns);
+    let nap = Call::new(
+        libc::SYS_clock_nanosleep,
+        [
+            libc::c_long::from(libc::CLOCK_MONOTONIC),
+            libc::c_long::from(libc::TIMER_ABSTIME),
+            (&raw const until) as libc::c_long,
+            0,
+        ],
+    );
+    // SAFETY: the time and the events live over the call; the kernel writes at most `events.len()` of the events,
+    // which have the layout of `epoll_event`.
+    let [napped, polled] = unsafe { deferred::send_and([nap, epoll_wait(epoll, events, 0)]) }?;
+    napped?;
+    Ok(polled?)
+}
+
+/// Sends what is [deferred](defer), sets `timer` to `until_ns` of its clock if given, and waits until something is
+/// ready in the set `epoll`, in one call. Returns the number of `events` that were written.
+///
+/// # Errors
+/// `ENOSYS` where the kernel has no such call, and then nothing was sent; `EINTR` when a signal cut the sleep short.
+pub fn sleep(
+    timer: BorrowedFd<'_>,
+    until_ns: Option<u64>,
+    epoll: BorrowedFd<'_>,
+    events: &mut [EpollEvent],
+) -> io::Result<usize> {
+    let wait = epoll_wait(epoll, events, -1);
+    let Some(until_ns) = until_ns else {
+        // SAFETY: the events live over the call; the kernel writes at most `events.len()` of them.
+        let [waited] = unsafe { deferred::send_and([wait]) }?;
+        return Ok(waited?);
+    };
+    // All zero, which is that of no time, takes the timer's setting back.
+    let setting = libc::itimerspec {
+        it_interval: timespec(0),
+        it_value: timespec(if until_ns == u64::MAX { 0 } else { until_ns.max(1) }),
+    };
+    let set = Call::new(
+        libc::SYS_timerfd_settime,
+        [
+            libc::c_long::from(timer.as_raw_fd()),
+            libc::c_long::from(libc::TFD_TIMER_ABSTIME),
+            (&raw const setting) as libc::c_long,
+            0,
+        ],
+    );
+    // SAFETY: the setting and the events live over the call; the kernel writes at most `events.len()` of the events.
+    let [set, waited] = unsafe { deferred::send_and([set, wait]) }?;
+    set?;
+    Ok(waited?)
 }
 
 /// Sends `request` over a connected socket and receives two answers, in one call: the first, and the second if it is
@@ -91,11 +136,8 @@ pub fn request(socket: RawFd, request: &[u8], answers: [&mut [u8]; 2]) -> io::Re
         receive(first, 0),
         receive(second, libc::MSG_DONTWAIT),
     ];
-    // SAFETY: the calls and the buffers live over the call; the kernel reads and writes no more than their lengths.
-    let made = unsafe { libc::syscall(SERIES, calls.as_mut_ptr(), calls.len()) };
-    if made < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    // SAFETY: the buffers live over the call; the kernel reads and writes no more than their lengths.
+    unsafe { make(&mut calls) }?;
     calls[0].outcome()?;
     Ok((calls[1].outcome()?, calls[2].outcome().ok()))
 }

@@ -45,7 +45,9 @@ pub struct Waiter {
     /// True if it has rung and nobody has asked.
     stepped: bool,
     events: [EpollEvent; EVENTS],
-    /// False once the kernel has said that it takes no system calls in series.
+    /// Frames are deferred until the next wait.
+    defers: bool,
+    /// False if the kernel takes no system calls in series.
     takes_series: bool,
 }
 
@@ -71,8 +73,15 @@ impl Waiter {
             step_notifier,
             stepped: false,
             events: [EpollEvent::empty(); EVENTS],
-            takes_series: true,
+            defers: false,
+            takes_series: false,
         })
+    }
+
+    /// From now on every wait and look sends deferred frames first, with the same system call where the kernel is
+    /// that of warp.
+    pub fn send_deferred(&mut self) {
+        (self.defers, self.takes_series) = (true, true);
     }
 
     /// Also waits for `port`.
@@ -99,14 +108,20 @@ impl Waiter {
     /// # Errors
     /// The kernel's; an interruption by a signal is not one.
     pub fn sleep(&mut self, until_ns: u64, woken: impl FnMut(Wake)) -> io::Result<bool> {
-        if until_ns != self.armed_ns {
-            if until_ns == u64::MAX {
-                self.timer.unset()?;
-            } else {
+        let until = (until_ns != self.armed_ns).then_some(until_ns);
+        self.armed_ns = until_ns;
+        if let Some(result) = self
+            .in_series(|waiter| series::sleep(waiter.timer.as_fd(), until, waiter.epoll.0.as_fd(), &mut waiter.events))
+        {
+            return self.told(result, woken);
+        }
+        match until {
+            Some(u64::MAX) => self.timer.unset()?,
+            Some(_) => {
                 let at = TimeSpec::new((until_ns / 1_000_000_000) as i64, (until_ns % 1_000_000_000) as i64);
                 self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
             }
-            self.armed_ns = until_ns;
+            None => {}
         }
         self.wait(EpollTimeout::NONE, woken)
     }
@@ -124,21 +139,29 @@ impl Waiter {
     ///
     /// # Errors
     /// The kernel's; an interruption by a signal is not one.
-    pub fn nap_and_poll(&mut self, until_ns: u64, woken: impl FnMut(Wake)) -> io::Result<()> {
-        if self.takes_series {
-            match series::nap_and_poll(until_ns, self.epoll.0.as_fd(), &mut self.events) {
-                Ok(count) => {
-                    self.tell(count, woken);
-                    return Ok(());
-                }
-                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.takes_series = false,
-                // Awoken by a signal the loop just looks around earlier.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => return self.poll(woken),
-                Err(error) => return Err(error),
-            }
+    pub fn nap_and_poll(&mut self, until_ns: u64, mut woken: impl FnMut(Wake)) -> io::Result<()> {
+        let result =
+            self.in_series(|waiter| series::nap_and_poll(until_ns, waiter.epoll.0.as_fd(), &mut waiter.events));
+        if let Some(result) = result {
+            // Awoken by a signal the loop just looks around earlier.
+            return if self.told(result, &mut woken)? { self.poll(woken) } else { Ok(()) };
         }
         self.nap(until_ns);
         self.poll(woken)
+    }
+
+    /// Result of a series of calls; none where the kernel takes none, and then what was deferred is sent.
+    fn in_series(&mut self, make: impl FnOnce(&mut Waiter) -> io::Result<usize>) -> Option<io::Result<usize>> {
+        if self.takes_series {
+            match make(self) {
+                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.takes_series = false,
+                result => return Some(result),
+            }
+        }
+        if self.defers {
+            series::send_deferred();
+        }
+        None
     }
 
     /// Hands what is readable now to `woken`, without sleeping.
@@ -146,6 +169,9 @@ impl Waiter {
     /// # Errors
     /// The kernel's.
     pub fn poll(&mut self, woken: impl FnMut(Wake)) -> io::Result<()> {
+        if self.defers {
+            series::send_deferred();
+        }
         self.wait(EpollTimeout::ZERO, woken).map(drop)
     }
 
@@ -174,18 +200,18 @@ impl Waiter {
         }
     }
 
-    fn wait(&mut self, timeout: EpollTimeout, mut woken: impl FnMut(Wake)) -> io::Result<bool> {
-        let count = match self.epoll.wait(&mut self.events, timeout) {
-            Ok(count) => count,
-            Err(nix::errno::Errno::EINTR) => return Ok(true),
-            Err(errno) => return Err(errno.into()),
-        };
-        self.tell(count, &mut woken);
-        Ok(false)
+    fn wait(&mut self, timeout: EpollTimeout, woken: impl FnMut(Wake)) -> io::Result<bool> {
+        let result = self.epoll.wait(&mut self.events, timeout);
+        self.told(result.map_err(io::Error::from), woken)
     }
 
-    /// Hands the first `count` events to `woken`.
-    fn tell(&mut self, count: usize, mut woken: impl FnMut(Wake)) {
+    /// Hands the events of a wait to `woken`; returns whether a signal cut it short.
+    fn told(&mut self, result: io::Result<usize>, mut woken: impl FnMut(Wake)) -> io::Result<bool> {
+        let count = match result {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) => return Err(error),
+        };
         for event in &self.events[..count] {
             match event.data() {
                 // An expired timer has to be set again even for the same instant.
@@ -195,6 +221,7 @@ impl Waiter {
                 port => woken(Wake::Port(port as u32)),
             }
         }
+        Ok(false)
     }
 }
 

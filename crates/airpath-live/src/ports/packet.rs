@@ -20,6 +20,7 @@ use super::{
 use crate::error::{Attempting, Result};
 use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkCounters, LinkOptions, RouteSocket};
+use crate::series::LostFrames;
 
 /// Asked for; without privilege over the host the kernel grants what
 /// net.core.rmem_max allows.
@@ -38,6 +39,8 @@ pub struct PacketPort {
     socket: OwnedFd,
     reading: ReadBuffers,
     writing: WriteBuffers,
+    /// Deferred packets that the kernel did not take; none while packets are sent at once.
+    deferred_losses: Option<LostFrames>,
     engine_side: Counted,
     endpoint_side: Counted,
     carrier_losses_at_start: u32,
@@ -115,6 +118,7 @@ impl PacketPort {
             socket,
             reading: ReadBuffers::new(mtu_bytes as usize),
             writing: WriteBuffers::new(far_address, near_address),
+            deferred_losses: None,
             engine_side: counted(engine_side, near)?,
             endpoint_side: counted(endpoint_side, far)?,
             carrier_losses_at_start,
@@ -141,7 +145,14 @@ impl Adapter for PacketPort {
     }
 
     fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
-        write_all(&mut self.writing, self.socket.as_fd(), packets)
+        match &self.deferred_losses {
+            Some(lost) => Ok(self.writing.defer(self.socket.as_fd(), packets, lost)),
+            None => write_all(&mut self.writing, self.socket.as_fd(), packets),
+        }
+    }
+
+    fn defer_writes(&mut self) {
+        self.deferred_losses.get_or_insert_default();
     }
 
     fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
@@ -149,7 +160,7 @@ impl Adapter for PacketPort {
         self.socket_drops += u64::from(packet_statistics(self.socket.as_fd())?.tp_drops);
         Ok(DropsOutsideModel {
             before_engine: self.socket_drops + self.endpoint_side.send_dropped()?,
-            after_engine: self.engine_side.send_dropped()?,
+            after_engine: self.engine_side.send_dropped()? + self.deferred_losses.as_ref().map_or(0, LostFrames::count),
             unreadable: self.oversized,
         })
     }

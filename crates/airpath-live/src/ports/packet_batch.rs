@@ -14,7 +14,8 @@ use bytes::BytesMut;
 use super::control_messages::{self, Control};
 use super::link_frame::{self, HEADROOM_BYTES};
 use super::offload::{HEADER_BYTES, OffloadHeader};
-use super::{LONGEST_PACKET_BYTES, Outgoing, Received};
+use super::{LONGEST_PACKET_BYTES, Outgoing, Received, WriteOutcome};
+use crate::series::{self, LostFrames};
 
 /// Packets per system call.
 pub(super) const BATCH: usize = 32;
@@ -281,6 +282,29 @@ impl WriteBuffers {
         ethernet[6..12].copy_from_slice(&source);
         let prefix = Prefix { offload: [0; HEADER_BYTES], ethernet };
         Self { prefixes: Box::new([prefix; BATCH]), parts: Parts::default() }
+    }
+
+    /// Defers packets; those without an IP version are refused.
+    pub(super) fn defer(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        packets: &[Outgoing<'_>],
+        lost: &LostFrames,
+    ) -> WriteOutcome {
+        let prefix = &mut self.prefixes[0];
+        let mut outcome = WriteOutcome { done: packets.len(), refused: 0 };
+        for packet in packets {
+            let Some(kind) = ethernet_type(packet) else {
+                outcome.refused += 1;
+                continue;
+            };
+            prefix.offload = packet.offload.encode(ETHERNET_BYTES as u16);
+            prefix.ethernet[12..].copy_from_slice(&kind);
+            let headers = [&prefix.offload[..], &prefix.ethernet[..]];
+            let parts = packet.parts.iter().map(|part| &**part);
+            series::defer(socket, headers.into_iter().chain(parts), lost);
+        }
+        outcome
     }
 
     /// Sends up to [`BATCH`] packets in one call; returns how many went.
