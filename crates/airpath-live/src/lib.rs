@@ -26,6 +26,7 @@ mod error;
 pub mod host_port;
 pub mod host_state;
 pub mod internet;
+mod kernel_release;
 pub mod link_watch;
 pub mod listening;
 pub mod namespaces;

@@ -222,6 +222,11 @@ pub trait Adapter: AsFd + fmt::Debug {
         false
     }
 
+    /// True if runs of UDP datagrams may be written as one super-packet, which the endpoint's kernel cuts again.
+    fn takes_runs_of_datagrams(&self) -> bool {
+        false
+    }
+
     /// Frames longer than the link takes, which were refused: none of them enters it.
     fn too_long(&self) -> u64 {
         0

@@ -10,6 +10,8 @@
 //! gets a header with the new ECN field. A damaged packet is finished first, then damaged, and written singly: only then do the
 //! checks of the receiving kernel see what a radio receiver would have seen.
 
+mod datagrams;
+
 use std::io::IoSlice;
 use std::ops::Range;
 
@@ -37,6 +39,17 @@ struct Entry {
     pdus: u32,
     /// Its record, for the hops of another host.
     journey: Option<Journey>,
+    /// Further datagrams of the run that it begins.
+    run: Vec<Bytes>,
+    /// Length of the headers of a datagram that may begin a run; 0 for any other packet.
+    datagram_header: usize,
+}
+
+impl Entry {
+    /// A packet of its own.
+    fn single(link_header: Range<usize>, header: Range<usize>, body: Bytes, offload: OffloadHeader) -> Entry {
+        Entry { link_header, header, body, offload, pdus: 1, journey: None, run: Vec::new(), datagram_header: 0 }
+    }
 }
 
 /// Result of one flush.
@@ -55,6 +68,8 @@ pub struct Egress {
     headers: Vec<u8>,
     /// The last entry, if it may grow: the super-packet, the next index, when its first segment is due.
     open: Option<SegmentRun>,
+    /// True if the port takes runs of datagrams as one.
+    joins_datagrams: bool,
 }
 
 #[derive(Debug)]
@@ -68,6 +83,11 @@ struct SegmentRun {
 }
 
 impl Egress {
+    /// A collector for `port`.
+    pub fn of(port: &Port) -> Egress {
+        Egress { joins_datagrams: port.takes_runs_of_datagrams(), ..Egress::default() }
+    }
+
     /// Adds a PDU that was due at `due`; segments of a super-packet that are due within `quantum` become one again.
     /// PDUs without bytes leave nothing.
     pub fn push(&mut self, pdu: &Pdu, due: Time, quantum: Span) {
@@ -82,14 +102,7 @@ impl Egress {
                 let was_frame = matches!(&pdu.payload, Payload::Whole(bytes) if is_frame(bytes));
                 let is_ip = matches!(bytes.first().map(|first| first >> 4), Some(4 | 6));
                 if was_frame || !link_header.is_empty() || is_ip {
-                    self.entries.push(Entry {
-                        link_header,
-                        header: 0..0,
-                        body: bytes.into(),
-                        offload: OffloadHeader::default(),
-                        pdus: 1,
-                        journey: None,
-                    });
+                    self.entries.push(Entry::single(link_header, 0..0, bytes.into(), OffloadHeader::default()));
                 }
             }
             Payload::Whole(bytes) => {
@@ -128,7 +141,7 @@ impl Egress {
             note_ecn(&mut self.headers[start..], run.ecn);
             let body = run.whole.slice(link + group.payload.start..link + group.payload.end);
             let header = start..self.headers.len();
-            self.entries.push(Entry { link_header, header, body, offload: group.offload, pdus, journey: None });
+            self.entries.push(Entry { pdus, ..Entry::single(link_header, header, body, group.offload) });
         } else {
             self.push_single(&run.whole, layout::link_bytes(run.layout), run.ecn, offload);
         }
@@ -165,14 +178,31 @@ impl Egress {
             self.headers.extend_from_slice(&edited);
             set_ecn(&mut self.headers[start..], ecn);
         }
-        self.entries.push(Entry {
-            link_header,
-            header: start..self.headers.len(),
-            body,
-            offload,
-            pdus: 1,
-            journey: None,
-        });
+        let header = start..self.headers.len();
+        let is_as_read = link_bytes == 0 && header.is_empty();
+        let datagram_header =
+            if self.joins_datagrams && is_as_read { datagrams::header_bytes(&body, &offload).unwrap_or(0) } else { 0 };
+        if datagram_header > 0
+            && let Some(last) = self.entries.last_mut().filter(|last| last.datagram_header == datagram_header)
+            && datagrams::continues(&last.body, last.pdus, &body, datagram_header)
+        {
+            last.run.push(body);
+            last.pdus += 1;
+            return;
+        }
+        self.entries.push(Entry { datagram_header, ..Entry::single(link_header, header, body, offload) });
+    }
+
+    /// Gives each run of datagrams the headers of a super-packet.
+    fn close_runs(&mut self) {
+        for entry in self.entries.iter_mut().filter(|entry| !entry.run.is_empty()) {
+            let start = self.headers.len();
+            let first = &entry.body;
+            if let Some(offload) = datagrams::write_header(first, entry.pdus, entry.datagram_header, &mut self.headers)
+            {
+                (entry.header, entry.offload) = (start..self.headers.len(), offload);
+            }
+        }
     }
 
     /// Adds a PDU whose path goes on at another host, where its damage is done.
@@ -180,14 +210,7 @@ impl Egress {
         let body: Bytes = finished_bytes(pdu).into();
         if !body.is_empty() {
             let offload = OffloadHeader::default();
-            self.entries.push(Entry {
-                link_header: 0..0,
-                header: 0..0,
-                body,
-                offload,
-                pdus: 1,
-                journey: Some(journey),
-            });
+            self.entries.push(Entry { journey: Some(journey), ..Entry::single(0..0, 0..0, body, offload) });
         }
     }
 
@@ -203,21 +226,29 @@ impl Egress {
     /// When the port is gone.
     pub fn flush(&mut self, port: &mut Port) -> std::io::Result<Flushed> {
         self.close();
+        self.close_runs();
         let mut flushed = Flushed::default();
         let mut from = 0;
         while from < self.entries.len() {
             let batch = &self.entries[from..self.entries.len().min(from + BATCH)];
-            let parts: SmallVec<[[IoSlice<'_>; 2]; BATCH]> = batch
-                .iter()
-                .map(|entry| [IoSlice::new(&self.headers[entry.header.clone()]), IoSlice::new(&entry.body)])
-                .collect();
+            let mut parts: SmallVec<[IoSlice<'_>; 2 * BATCH]> = SmallVec::new();
+            let mut ends: SmallVec<[usize; BATCH]> = SmallVec::new();
+            for entry in batch {
+                // An empty first part would only cost the kernel a look.
+                if !entry.header.is_empty() {
+                    parts.push(IoSlice::new(&self.headers[entry.header.clone()]));
+                }
+                let skip = if entry.run.is_empty() { 0 } else { entry.datagram_header };
+                parts.extend(std::iter::once(&entry.body).chain(&entry.run).map(|body| IoSlice::new(&body[skip..])));
+                ends.push(parts.len());
+            }
+            let starts = std::iter::once(0).chain(ends.iter().copied());
             let outgoing: SmallVec<[Outgoing<'_>; BATCH]> = batch
                 .iter()
-                .zip(&parts)
-                .map(|(entry, parts)| Outgoing {
+                .zip(starts.zip(&ends))
+                .map(|(entry, (start, end))| Outgoing {
                     link_header: &self.headers[entry.link_header.clone()],
-                    // An empty first part would only cost the kernel a look.
-                    parts: if entry.header.is_empty() { &parts[1..] } else { &parts[..] },
+                    parts: &parts[start..*end],
                     offload: entry.offload,
                     journey: entry.journey.as_ref(),
                 })
@@ -301,6 +332,8 @@ fn unmarked_bytes(pdu: &Pdu) -> Vec<u8> {
     }
 }
 
+#[cfg(test)]
+mod datagram_tests;
 #[cfg(test)]
 mod frame_tests;
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl LiveLink {
             tells_headers,
             outputs,
             delays: if ports.len() > 2 { vec![Delays::default(); ports.len() / 2] } else { Vec::new() },
-            egress: ports.iter().map(|_| Egress::default()).collect(),
+            egress: ports.iter().map(Egress::of).collect(),
             empty_ns: vec![0; ports.len()],
             ports,
             recorder,

@@ -18,6 +18,7 @@ use super::{
     meddling_queues, refuses_packet, would_block,
 };
 use crate::error::{Attempting, Result};
+use crate::kernel_release::kernel_cuts_datagrams;
 use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkCounters, LinkOptions, RouteSocket};
 use crate::series::LostFrames;
@@ -48,6 +49,7 @@ pub struct PacketPort {
     socket_drops: u64,
     oversized: u64,
     not_ip: u64,
+    takes_runs_of_datagrams: bool,
 }
 
 #[derive(Debug)]
@@ -126,6 +128,7 @@ impl PacketPort {
             socket_drops: 0,
             oversized: 0,
             not_ip: 0,
+            takes_runs_of_datagrams: super_packets && kernel_cuts_datagrams(),
         })
     }
 }
@@ -186,6 +189,10 @@ impl Adapter for PacketPort {
 
     fn not_ip(&self) -> u64 {
         self.not_ip
+    }
+
+    fn takes_runs_of_datagrams(&self) -> bool {
+        self.takes_runs_of_datagrams
     }
 
     fn remove_interface(&mut self) {
