@@ -197,6 +197,7 @@ def test_a_cluster_of_this_machine_and_resuming(tmp_path: Path) -> None:
     [
         ("dusk", "there is no such executor; did you mean `dask`?"),
         ("local://x", "there is no such executor"),
+        ("slurm", "there is no such executor; there are: local, dask"),
         ("dask://127.0.0.1:9", "no scheduler answers there"),
         ("dask://127.0.0.1", "no scheduler answers there"),
     ],

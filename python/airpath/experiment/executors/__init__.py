@@ -63,9 +63,8 @@ def check_name(text: str) -> None:
     """
     name = text.partition("://")[0]
     if name not in EXECUTORS or (name == LOCAL and text != LOCAL):
-        known = ", ".join(EXECUTORS)
-        hint = nearest(name, list(EXECUTORS)) or ""
-        raise ExecutorError(f"--executor {text}: there is no such executor{hint}; known: {known}")
+        hint = nearest(name, list(EXECUTORS))
+        raise ExecutorError(f"--executor {text}: there is no such executor{hint}")
 
 
 @contextmanager
