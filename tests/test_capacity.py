@@ -100,6 +100,16 @@ def test_without_a_rate_there_is_none() -> None:
         assert capacity(cast("Run", told), "downlink", edges) is None
 
 
+def test_a_shared_medium_has_its_own_rate() -> None:
+    medium = {"name": "air", "type": "continuous", "uplink": "1 Mbit/s", "downlink": "4 Mbit/s"}
+    shared = Told({"media": [medium], "paths": []}, users=("alice", "bob"))
+    assert rates(shared, [0, 1, 2]) == pytest.approx([4000, 4000])
+    edges = np.array([0.0, 1.0])
+    for media in ([medium, medium], [{"name": "cell", "type": "nr"}]):
+        told = Told({"media": media, "paths": []}, users=("alice", "bob"))
+        assert capacity(cast("Run", told), "downlink", edges) is None
+
+
 def test_traces_are_read_from_the_copies_of_a_run(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "r.csv").write_text("time_s,rate_mbps\n0,1\n2,0.5\n4,2\n")

@@ -201,7 +201,7 @@ MISTAKES = [
         "plot",
         ["x", "--formt", "svg"],
         "unexpected argument '--formt' found\n\n  tip: a similar argument exists: '--format'\n"
-        "  tip: to pass '--formt' as a value, use '-- --formt'\n\nUsage: airpath plot",
+        "\nUsage: airpath plot",
     ),
     ("plot", ["x", "--form=svg"], "unexpected argument '--form' found"),
     ("plot", ["x", "-o", "y"], "unexpected argument '-o' found"),

@@ -14,8 +14,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from airpath.analysis import titles
+from airpath.analysis.table import COLUMNS
 from airpath.experiment.shown import Selector
 from airpath.report import asked, comparison, contrasts, sentences
+from airpath.report.measured import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -143,7 +146,7 @@ def test_sentences_say_how_much_and_how_sure_in_the_order_of_importance() -> Non
     ends = f"{effect.low:.2f} to {effect.high:.2f}"
     gprs, gsm = effect.of_blocks
     assert said.words == (
-        f"{effect.estimate:.2f} times the elapsed time of 4 packets, simultaneous 95 % interval "
+        f"{effect.estimate:.2f} times the elapsed time with 4 packets, simultaneous 95 % interval "
         f"{ends}, 6 pairs in each of 2 networks (gprs: {gprs:.2f}; gsm: {gsm:.2f})"
     )
     (open_question,) = sentences.not_told_apart(found, alone=True)
@@ -187,7 +190,7 @@ def test_intervals_hold_together_for_what_is_asked() -> None:
     same = next(one for one in found if one.contrast == every[0])
     assert same.effect.low < alone.effect.low
     assert (
-        "times the elapsed time of 4 packets, 95 %" in sentences.sentence(alone, alone=True).words
+        "times the elapsed time with 4 packets, 95 %" in sentences.sentence(alone, alone=True).words
     )
 
 
@@ -221,7 +224,7 @@ def test_runs_that_are_all_alike_are_told_apart_without_a_test() -> None:
     (one,) = comparison.compare_all(main, every, [ELAPSED])
     assert (one.effect.p, one.p_holm, one.supported) == (None, None, True)
     assert sentences.sentence(one, alone=True).words.startswith(
-        "2.00 times the elapsed time of 4 packets, in every run"
+        "2.00 times the elapsed time with 4 packets, in every run"
     )
 
 
@@ -277,3 +280,37 @@ def test_the_metric_tested_is_the_one_named_or_how_long_it_took() -> None:
     assert [one["metric"] for one in asked.tested(media, [])] == ["one_way_delay_median"]
     constant = durations({"elapsed": [10.0, 10.0]})
     assert asked.tested(constant, []) == [], "what is the same everywhere is no result"
+
+
+def test_metrics_have_names_that_one_says() -> None:
+    said = {
+        "elapsed": "elapsed time",
+        "program_delay_mean": "mean delay",
+        "program_frames_on_time_ratio": "share of frames on time",
+        "jain_fairness_overlap": "Jain's index while all send",
+        "one_way_delay_p95": "95th percentile of one way delay",
+        "rtt_median": "median rtt",
+        "retransmitted_segments": "retransmitted segments",
+    }
+    assert {name: titles.title(name) for name in said} == said
+
+
+def test_medians_of_one_set_are_told_in_the_order_asked_for_and_shares_in_per_cent() -> None:
+    names = ("program_frames_on_time_ratio", "throughput")
+    empty = {"flow": "", "hop": "", "direction": "", "unit": "1"}
+    values = {"throughput": 2000.0, "program_frames_on_time_ratio": 0.25}
+    rows = [
+        {"set": "s/all", "run": f"{run:04}", "seed": run, "verdict": "trusted"}
+        | {"metric": name, "value": value * (1 + run / 100)}
+        | empty
+        for name, value in values.items()
+        for run in range(1, 7)
+    ]
+    table = pl.DataFrame(rows).select(list(COLUMNS))
+    found = Measured(table, {}, [Selector(name) for name in names], usual=False)
+    found.asked = [Selector(name) for name in names]
+    said = sentences.of_sets(found.tested_summary, 6)
+    assert [one.subject for one in said] == ["Share of frames on time", "Throughput"]
+    assert said[0].words == "25.88 % (median of 6 runs, 95 % interval 25.38 to 26.38)"
+    two = pl.concat([found.tested_summary, found.tested_summary.with_columns(set=pl.lit("t"))])
+    assert [one.subject for one in sentences.of_sets(two, 6)] == ["s/all", "s/all", "t", "t"]

@@ -77,7 +77,7 @@ def test_sets_have_medians_verdicts_and_a_comparison(results: Path, tmp_path: Pa
     assert 'id="comparison-1"' in html
     # 41 to 44 s and 81 to 84 s, by hand: exp of the mean of four logarithms of ratios, 3.182 times
     # their standard error away from it.
-    words = "1.94 times the elapsed time of 4 packets, 95 % interval 1.90 to 1.99, 4 pairs."
+    words = "1.94 times the elapsed time with 4 packets, 95 % interval 1.90 to 1.99, 4 pairs."
     assert f"<strong>Queue limit 8 packets</strong>: {words}" in html
     assert 'id="model-sweep-network-radio-link-queue-limit"' in html
     for name in ("distribution", "cdf", "goodput-course"):

@@ -174,7 +174,11 @@ def _unknown(command: Declaration, word: str) -> str:
     given = word.partition("=")[0]
     flags = [*(option.flag for option in command.options), "--help"]
     tip = _tip("argument", given, flags, 0.7)
-    as_value = f"\n  tip: to pass '{word}' as a value, use '-- {word}'" if command.arguments else ""
+    as_value = (
+        f"\n  tip: to pass '{word}' as a value, use '-- {word}'"
+        if command.arguments and not word.startswith("--")
+        else ""
+    )
     return f"unexpected argument '{given}' found" + (
         f"\n{tip}{as_value}" if tip or as_value else ""
     )

@@ -49,6 +49,7 @@ def is_of_python(arguments: list[str]) -> bool:
     return (
         command in OF_PYTHON
         or tuple(arguments[:2]) in BELOW_THE_ENGINES
+        or (command in OF_BOTH and not {"-h", "--help"}.isdisjoint(arguments))
         or (command == "schema" and "--experiment" in arguments)
         or (command == "check" and _names_an_experiment(arguments[1:]))
     )

@@ -152,7 +152,8 @@ def compare(table: pl.DataFrame, first: str, second: str) -> Selection:
     known = table["set"].unique(maintain_order=True).to_list()
     for name in (first, second):
         if name not in known:
-            message = f"no set is called {name}; there are {', '.join(known)}"
+            there = f"there are {', '.join(known)}" if known else "no run is left to compare"
+            message = f"no set is called {name}; {there}"
             raise CompareError(message)
     if first == second:
         message = f"{first} cannot be compared with itself; name two sets"

@@ -80,10 +80,13 @@ def capacity(run: Run, direction: str, edges: Floats) -> Floats | None:
         edges: ascending times.
 
     Returns:
-        None where the scenario tells no rate: a cell, or links without a rate.
+        None where the scenario tells no rate: a cell whose rates are those of its users' radio
+        channels, or links without a rate.
 
     """
     scenario = run.manifest.get("scenario")
+    if isinstance(scenario, dict) and run.users:
+        return _of_medium(scenario, direction, edges)
     if run.users or not isinstance(scenario, dict) or not isinstance(scenario.get("hops"), list):
         return None
     changes = [(0.0, INITIAL), *((at / 1e9, state) for at, state in run.state_changes())]
@@ -118,6 +121,20 @@ def capacity(run: Run, direction: str, edges: Floats) -> Floats | None:
     totals = np.zeros(len(edges) - 1)
     np.add.at(totals, places, carried)
     return totals / np.diff(edges)
+
+
+def _of_medium(scenario: dict[str, Any], direction: str, edges: Floats) -> Floats | None:
+    """Return the constant rate of the one medium that all users of a run share, if it is one."""
+    media = scenario.get("media")
+    if not isinstance(media, list) or len(media) != 1 or scenario.get("states"):
+        return None
+    rate = media[0].get(direction) if isinstance(media[0], dict) else None
+    if not isinstance(rate, str):
+        return None
+    try:
+        return np.full(len(edges) - 1, float(rate_bps(rate)))
+    except (QuantityError, ValueError):
+        return None
 
 
 def _courses(

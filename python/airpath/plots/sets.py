@@ -14,6 +14,7 @@ import polars as pl
 from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import outliers, select_trusted
 from airpath.analysis.text import scale
+from airpath.analysis.titles import title
 from airpath.natural import natural_order
 from airpath.plots import courses
 from airpath.plots.course_panels import draw_courses
@@ -163,7 +164,7 @@ def draw(
                 _mark(axis, marks, str(key[0]), str(key[3]), divisor)
                 of = " ".join(str(word) for word in key[1:4] if word)
                 axis.set_xlabel(
-                    f"{str(key[0]).replace('_', ' ')}{f', {of}' if of else ''}"
+                    f"{title(str(key[0]))}{f', {of}' if of else ''}"
                     + (f" ({unit})" if unit else "")
                 )
             if kind == "cdf":
@@ -265,15 +266,18 @@ def _name_outliers(axis: Axes, rows: pl.DataFrame, place: int, divisor: float) -
             groups.append([row])
     for group in groups:
         # Away from the box, which lies between low and high ones.
-        is_low = low[group[0]]
+        is_low = bool(low[group[0]])
+        at = values[group[0 if is_low else -1]]
+        # Beside the axis there is no room: to the other side, towards the box.
+        to_left = is_low and at - left > ROOM_OF_A_NAME * (right - left)
         runs = [rows["run"][row].removeprefix("replication-") for row in sorted(group)]
         more = [f"{len(runs) - MOST_NAMES} more"] if len(runs) > MOST_NAMES else []
         axis.annotate(
             ", ".join(runs[:MOST_NAMES] + more),
-            (values[group[0 if is_low else -1]], heights[group].min()),
-            xytext=(-4 if is_low else 4, 1),
+            (at, heights[group].min()),
+            xytext=(-4 if to_left else 4, 1),
             textcoords="offset points",
-            horizontalalignment="right" if is_low else "left",
+            horizontalalignment="right" if to_left else "left",
             fontsize=6.5,
             color="#444444",
         )

@@ -19,6 +19,7 @@ import matplotlib as mpl
 import numpy as np
 
 from airpath.analysis.text import scale, where
+from airpath.analysis.titles import capital, title
 from airpath.facts import UNITS
 from airpath.plots.sheet import COLOURS, LINES, MARKERS
 from airpath.plots.style import SETTINGS, WIDTH_INCHES, Figure, Picture
@@ -52,6 +53,9 @@ MOST_LETTERS = 70
 
 TICK_LETTERS = 18
 """Letters of a line of a name below a panel."""
+
+MOST_KEYS = 2
+"""Keys of a value such as `{ type = "codel", limit = "64 kB" }` that need no names."""
 
 TICK_LINES = 3
 """Lines of such a name; what is longer is cut short."""
@@ -232,8 +236,8 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
                     apart = index - (len(layout.lines) - 1) / 2 if not numeric else 0
                     _line(axis, points, divisor, index, line or FIGURES, apart, numeric=numeric)
             whose = where(key)
-            title = str(key["metric"]).replace("_", " ").capitalize()
-            lines = [*textwrap.wrap(title, LABEL_LETTERS), *([whose] if whose else [])]
+            name_lines = textwrap.wrap(capital(title(str(key["metric"]))), LABEL_LETTERS)
+            lines = [*name_lines, *([whose] if whose else [])]
             lines.append(f"({name or 'ratio'})")
             axes[0].set_ylabel("\n".join(lines))
             # Nothing is cut off: differences are to be seen in proportion, and marks whole.
@@ -269,6 +273,8 @@ def _metrics(summary: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]
 def _named(text: str, name: str) -> str:
     """Return a value that is no amount, in lines as short as its place below an axis."""
     plain = value_text(name, text).strip("{} ").replace('"', "")
+    if plain.count(" = ") <= MOST_KEYS:
+        plain = re.sub(r"\b(type|limit) = ", "", plain)
     lines = textwrap.wrap(plain, TICK_LETTERS, max_lines=TICK_LINES, placeholder=" …")
     return "\n".join(lines) or text
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from airpath.natural import natural_order
 from airpath.report.presentation import selects
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def tested(main: pl.DataFrame, named: Sequence[Selector]) -> list[dict[str, str]
     varying = main.filter(pl.col("value").n_unique().over(KEYS) > 1)
     rows = list(varying.select(KEYS).unique(maintain_order=True).iter_rows(named=True))
     if named:
+        places = {name: place for place, name in enumerate(natural_order({*main["flow"]}))}
+        rows.sort(key=lambda row: places[row["flow"]])
         return [row for selector in named for row in rows if selects(selector, row)]
     for name in DURATIONS:
         values = varying.filter(pl.col("metric") == name)["value"].to_list()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,20 +14,27 @@ import polars as pl
 
 from airpath.experiment.shown import Selector
 from airpath.natural import natural_order
+from airpath.plots import draw as draw_run
 from airpath.plots import sets, sweeps
 from airpath.plots.course_panels import draw_courses
 from airpath.plots.kinds import COURSE_PICTURES
+from airpath.plots.style import Span
 from airpath.report import asked
 from airpath.report.choice import MOST_SETS, groups, side_by_side_sets
+from airpath.run import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from airpath.plots.style import Picture
+    from airpath.report.entry import Entry
     from airpath.report.material import Material
 
 MOST_TESTED = 2
 """Metrics of the picture that shows the answer."""
+
+OF_SHARES = ("jain_fairness", "goodput_overlap")
+"""Beginnings of the metrics of how flows share a link."""
 
 PAGE_INCHES = 8.5
 """Share of a picture's height for panels, if it is to print on A4 at its full width."""
@@ -116,8 +124,12 @@ def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Pictu
             yield identity("", group, picture.name), picture
 
 
-def of_answer(material: Material) -> Iterator[tuple[str, Picture]]:
-    """Yield the pictures that show what the comparisons test: over what was swept, and by set."""
+def of_answer(material: Material) -> Iterator[tuple[str, Picture, Entry | None]]:
+    """Yield the pictures that show what came out, each with the run that it is of, if it is one.
+
+    They are what the comparisons test over what was swept, the run that an experiment names, and
+    all runs by set.
+    """
     measured = material.measured
     for contrast in measured.contrasts:
         members = {each.first for each in contrast.strata}
@@ -131,14 +143,32 @@ def of_answer(material: Material) -> Iterator[tuple[str, Picture]]:
         summary = _tested(material, measured.summary.filter(of_group), MOST_TESTED)
         picture, _ = sweeps.draw_over(summary, parameters, contrast.factor)
         if picture is not None:
-            yield "answer-sweep", picture
+            yield "answer-sweep", picture, None
         break
+    course = _course_of_answer(material)
+    if course is not None:
+        yield "answer-course", *course
     many = [name for name, entries in material.sets.items() if len(entries) > 1]
     shown = [name for name in many if len(many) <= MOST_SETS]
     values = _tested(material, measured.main.filter(pl.col("set").is_in(shown)), 1)
-    if values.height > 1:
+    # What was swept is seen without boxes, where a course takes their place.
+    if values.height > 1 and not (course is not None and measured.contrasts):
         for picture in sets.draw([], values, ("distribution",), _marks(material, shown), shown):
-            yield "answer-distribution", picture
+            yield "answer-distribution", picture, None
+
+
+def _course_of_answer(material: Material) -> tuple[Picture, Entry] | None:
+    """Return a picture over time of the first run that an experiment names for its page.
+
+    It is the throughput, or what each flow gets where the experiment asks how flows share.
+    """
+    tested = material.measured.tested
+    shares = bool(tested) and str(tested[0]["metric"]).startswith(OF_SHARES)
+    for entry in material.with_diagrams[:1] if material.presentation.captions else []:
+        with suppress(RunError):
+            for picture in draw_run(entry.open(), ["fairness" if shares else "throughput"], Span()):
+                return picture, entry
+    return None
 
 
 def _tested(material: Material, table: pl.DataFrame, most: int | None = None) -> pl.DataFrame:

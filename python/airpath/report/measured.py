@@ -96,8 +96,9 @@ class Measured:
     def tested_summary(self) -> pl.DataFrame:
         """Figures of each set for the metrics that comparisons test."""
         wanted = pl.DataFrame(self.tested, schema=dict.fromkeys(asked.KEYS, pl.String))
-        found = self.summary.join(wanted, on=asked.KEYS, how="semi", maintain_order="left")
-        return self.summary if found.is_empty() else found
+        # In the order in which they were asked for, not in that of tables.
+        found = wanted.join(self.summary, on=asked.KEYS, how="inner", maintain_order="left")
+        return self.summary if found.is_empty() else found.select(self.summary.columns)
 
     @cached_property
     def contrasts(self) -> list[Contrast]:

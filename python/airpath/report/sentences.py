@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airpath.analysis.text import between, number, scale, where
+from airpath.analysis.titles import capital, is_share, title
 from airpath.plots import sweeps
 from airpath.report import units
 from airpath.report.contrasts import CELL, level
@@ -25,10 +26,6 @@ MOST_STRATA = 4
 """Strata whose effects are named one by one."""
 
 
-_NOUNS = {"elapsed": "elapsed time"}
-"""Names of metrics that are no nouns."""
-
-
 @dataclass(frozen=True)
 class Sentence:
     """One result: what it is about, and what came out."""
@@ -40,8 +37,12 @@ class Sentence:
 def metric_name(key: Mapping[str, str], *, alone: bool) -> str:
     """Return the name of a metric, with what it is of where others are of something else."""
     of = "" if alone else where(dict(key))
-    name = _NOUNS.get(key["metric"], key["metric"].replace("_", " "))
-    return name + (f" ({of})" if of else "")
+    return title(key["metric"]) + (f" ({of})" if of else "")
+
+
+def _scale(key: Mapping[str, str], values: Sequence[float | None]) -> tuple[float, str]:
+    """Return divisor and unit in which values of a metric read best."""
+    return (0.01, "%") if is_share(key["metric"]) else scale(key["unit"], values)
 
 
 def times(ratio: float) -> str:
@@ -64,7 +65,7 @@ def sentence(one: Comparison, *, alone: bool) -> Sentence:
     words = [*_effect(one, metric, first), _counted(one)]
     named = subject(one)
     # A name that somebody gave stays as it is.
-    about = named if one.contrast.factor == CELL else named[0].upper() + named[1:]
+    about = named if one.contrast.factor == CELL else capital(named)
     return Sentence(about, ", ".join(words) + _of_strata(one))
 
 
@@ -77,10 +78,10 @@ def subject(one: Comparison) -> str:
 def _effect(one: Comparison, metric: str, first: str) -> list[str]:
     effect = one.effect
     if effect.is_ratio:
-        words = f"{times(effect.estimate)} times the {metric} of {first}"
+        words = f"{times(effect.estimate)} times the {metric} with {first}"
         interval = f"{times(effect.low)} to {times(effect.high)}"
     else:
-        divisor, unit = scale(one.key["unit"], [effect.estimate, effect.low, effect.high])
+        divisor, unit = _scale(one.key, [effect.estimate, effect.low, effect.high])
         amount = " ".join(filter(None, (number(abs(effect.estimate), divisor), unit)))
         way = "more" if effect.estimate > 0 else "less"
         words = f"{metric}: {amount} {way} than with {first}"
@@ -117,7 +118,7 @@ def _of_strata(one: Comparison) -> str:
 def strata(one: Comparison) -> str:
     """Return the effect of each stratum alone, or of many their range."""
     effects = one.effect.of_blocks
-    divisor = 1.0 if one.effect.is_ratio else scale(one.key["unit"], effects)[0]
+    divisor = 1.0 if one.effect.is_ratio else _scale(one.key, effects)[0]
     shown = [
         times(effect) if one.effect.is_ratio else signed(number(effect, divisor))
         for effect in effects
@@ -140,18 +141,20 @@ def not_told_apart(found: Sequence[Comparison], *, alone: bool) -> list[Sentence
 def of_sets(summary: pl.DataFrame, most: int) -> list[Sentence]:
     """Return the medians of sets, for pages with nothing to compare."""
     alone = summary.select("flow", "hop", "direction").n_unique() <= 1
+    of_one_set = summary["set"].n_unique() == 1
     found = []
     for row in summary.head(most).iter_rows(named=True):
-        divisor, unit = scale(row["unit"], [row["median"], row["median_high"]])
-        amount = " ".join(filter(None, (number(row["median"], divisor), unit)))
-        words = [f"{metric_name(row, alone=alone)} {amount}"]
+        divisor, unit = _scale(row, [row["median"], row["median_high"]])
+        words = " ".join(filter(None, (number(row["median"], divisor), unit)))
         if row["n"] > 1:
-            words[0] = f"median {words[0]}"
+            more = [f"median of {row['n']} runs"]
             if row["median_low"] is not None:
                 ends = between(row["median_low"], row["median_high"], divisor)
-                words.append(f"95 % interval {ends}")
-            words.append(f"{row['n']} runs")
-        found.append(Sentence(row["set"], ", ".join(words)))
+                more.append(f"95 % interval {ends}")
+            words += f" ({', '.join(more)})"
+        name = metric_name(row, alone=alone)
+        said = (capital(name), words) if of_one_set else (row["set"], f"{name} {words}")
+        found.append(Sentence(*said))
     return found
 
 

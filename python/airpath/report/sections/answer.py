@@ -41,7 +41,8 @@ def build(material: Material) -> Section:
         compared=len(material.measured.comparisons),
         tests=tests,
         pictures=[
-            (name, material.drawings.later(one, name)) for name, one in gallery.of_answer(material)
+            (name, material.drawings.later(picture, name), entry)
+            for name, picture, entry in gallery.of_answer(material)
         ],
         counts=counts,
         total=len(material.entries),
