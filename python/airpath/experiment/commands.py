@@ -194,6 +194,7 @@ def plan(file: Path, *, only: list[str] | None, pilot: bool, json_: bool) -> int
             return INTERRUPTED
         except OSError as error:
             return fail("plan", error, UNWRITABLE)
+    longest_s = sum(planned.longest_s * planned.cell.most for planned in made.cells)
     if json_:
         document = made.document()
         for cell in document["cells"]:
@@ -205,7 +206,8 @@ def plan(file: Path, *, only: list[str] | None, pilot: bool, json_: bool) -> int
                     "wall_s": round(measured.wall_s, 3),
                     "size_bytes": measured.size_bytes,
                 }
-        print(json.dumps({**document, "missing": made.missing}))
+        told = {**document, "longest_s": round(longest_s, 3), "missing": made.missing}
+        print(json.dumps(told))
         return DONE
     width = max(len(p.cell.key) for p in made.cells)
     wall = size = 0.0
@@ -232,9 +234,8 @@ def plan(file: Path, *, only: list[str] | None, pilot: bool, json_: bool) -> int
             f"of {show_bytes(free)} free here"
         )
     else:
-        longest = sum(planned.longest_s * planned.cell.most for planned in made.cells)
         print(
-            f"by their time limits at most {show_seconds(longest)}, one after the other; "
+            f"by their time limits at most {show_seconds(longest_s)}, one after the other; "
             f"--pilot measures time and disk space"
         )
     for line in made.missing:

@@ -11,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airpath.files import read_text
 from airpath.ui import detached
 from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 120.0
 """Maximum time of a plan."""
+MOST_PLAN_BYTES = 64_000_000
+"""Maximum size of the plan of an experiment."""
+PILOT_PATIENCE_S = 1800.0
+"""Maximum time of a plan that tries each cell once."""
 
 
 @dataclass
@@ -40,9 +46,15 @@ class Entry:
     process: subprocess.Popen[bytes] | None = None
     exit_status: int | None = None
     message: str = ""
+    begun_s: float = 0.0
+    """Time of its start, by the monotonic clock."""
+    done_before: int = 0
+    """Number of replications that were complete then."""
 
     def about(self, workspace: Workspace) -> dict[str, Any]:
         """Return what the page shows of it."""
+        out = workspace.folder / self.out
+        done, planned = _done(out), _planned(out)
         return {
             "number": self.number,
             "file": self.file,
@@ -50,8 +62,17 @@ class Entry:
             "state": self.state,
             "exit_status": self.exit_status,
             "message": self.message,
-            "done": _done(workspace.folder / self.out),
+            "done": done,
+            "planned": planned,
+            "left_s": self._left_s(done, planned),
         }
+
+    def _left_s(self, done: int, planned: int) -> float | None:
+        """Return the time that the rest takes at the pace so far; None where that is not known."""
+        made = done - self.done_before
+        if self.state != "running" or made < 1 or planned < done:
+            return None
+        return round((time.monotonic() - self.begun_s) / made * (planned - done), 1)
 
 
 def _done(out: Path) -> int:
@@ -59,6 +80,15 @@ def _done(out: Path) -> int:
     try:
         return sum(1 for _ in out.glob("runs/*/*/[0-9]*/replication.json"))
     except OSError:
+        return 0
+
+
+def _planned(out: Path) -> int:
+    """Return the number of replications of the plan at most; 0 without a plan."""
+    try:
+        cells = json.loads(read_text(out / "plan.json", MOST_PLAN_BYTES))["cells"]
+        return sum(int(cell["replications"][1]) for cell in cells)
+    except (OSError, ValueError, LookupError, TypeError):
         return 0
 
 
@@ -70,8 +100,12 @@ class Queue:
     entries: dict[int, Entry] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def plan(self, file: str) -> dict[str, Any]:
+    def plan(self, file: str, *, pilot: bool = False) -> dict[str, Any]:
         """Return the cells of an experiment, and what is missing for it.
+
+        Args:
+            file: its name in the workspace.
+            pilot: run each cell once, and tell time and disk space.
 
         Raises:
             UiError: the experiment has mistakes; the message names them all.
@@ -79,10 +113,10 @@ class Queue:
         """
         path = self.workspace.inside(file)
         done = subprocess.run(
-            [*COMMAND, "plan", str(path), "--json"],
+            [*COMMAND, "plan", str(path), "--json", *(["--pilot"] if pilot else [])],
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=PILOT_PATIENCE_S if pilot else PATIENCE_S,
             cwd=self.workspace.folder,
             check=False,
         )
@@ -201,6 +235,8 @@ class Queue:
             entry.state, entry.message = "failed", f"{error.filename}: {error.strerror}"
             return
         entry.state = "running"
+        entry.begun_s = time.monotonic()
+        entry.done_before = _done(self.workspace.folder / entry.out)
         threading.Thread(target=self._wait, args=(entry, console), daemon=True).start()
 
     def _wait(self, entry: Entry, console: Path) -> None:

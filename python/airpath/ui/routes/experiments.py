@@ -24,6 +24,12 @@ async def plan(request: Request) -> Response:
     return await answered(_queue(request).plan, request.query_params.get("name", ""))
 
 
+async def pilot(request: Request) -> Response:
+    """Return the cells of an experiment, each of them tried once."""
+    file = text(await body(request), "name")
+    return await answered(lambda: _queue(request).plan(file, pilot=True))
+
+
 async def listed(request: Request) -> Response:
     """Return the queue."""
     queue = _queue(request)
@@ -66,6 +72,7 @@ def _queue(request: Request) -> Queue:
 
 ROUTES = [
     Route("/api/plan", plan),
+    Route("/api/plan/pilot", pilot, methods=["POST"]),
     Route("/api/queue", listed),
     Route("/api/queue", add, methods=["POST"]),
     Route("/api/queue/{number:int}/pause", pause, methods=["POST"]),
