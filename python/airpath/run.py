@@ -9,6 +9,7 @@ not be read is told in ``Run.notes``.
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,7 +30,7 @@ from airpath.facts import (
     RUN_FORMAT_VERSION,
     TABLES,
 )
-from airpath.files import REPLICATION, read_bytes, told
+from airpath.files import REPLICATION, open_plain, read_bytes, told
 from airpath.html import table
 from airpath.jsontext import parse_json
 from airpath.manifest import within_shape
@@ -77,6 +78,10 @@ LINK_COLUMNS = _columns(FILES["link"])
 
 _LATER = frozenset(column.name for column in TABLES[FILES["events"]] if column.nullable)
 """Columns that are null where a log does not have them."""
+
+
+MOST_MANIFEST_BYTES = 64_000_000
+"""Maximum size of a manifest: a run of a thousand users has some megabytes."""
 
 
 class RunError(Exception):
@@ -541,7 +546,7 @@ def load_run(directory: Path) -> Run:
     path = directory / FILES["manifest"]
     if path.exists():
         try:
-            content = parse_json(read_bytes(path))
+            content = parse_json(read_bytes(path, MOST_MANIFEST_BYTES))
         except ValueError as error:
             damage.append(f"run.json is unreadable and was left out: {error}")
         except OSError as error:
@@ -575,7 +580,10 @@ def load_run(directory: Path) -> Run:
 def _has_ended(directory: Path) -> bool:
     """Say whether the log of a run was ended: then it is an Arrow file, before that a stream."""
     try:
-        return read_bytes(directory / FILES["events"]).endswith(FILE_MAGIC)
+        with os.fdopen(open_plain(directory / FILES["events"]), "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - len(FILE_MAGIC)))
+            return file.read() == FILE_MAGIC
     except OSError:
         return False
 
@@ -583,7 +591,7 @@ def _has_ended(directory: Path) -> bool:
 def _network(record: Path) -> str:
     """Return the network that an experiment's record of a run names; nothing if it names none."""
     try:
-        about = parse_json(read_bytes(record).decode())
+        about = parse_json(read_bytes(record, MOST_MANIFEST_BYTES).decode())
     except (OSError, ValueError):
         return ""
     name = about.get("network") if isinstance(about, dict) else None

@@ -17,7 +17,7 @@ from airpath.ui.guard import Guard
 from airpath.ui.launch import Launcher
 from airpath.ui.queue import Queue
 from airpath.ui.routes import build, drive, experiments, look, page
-from airpath.ui.routes.answer import told
+from airpath.ui.routes.answer import READING, told
 from airpath.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def app(setting: Setting) -> Guard:
 
     inner = Starlette(
         routes=[*build.ROUTES, *drive.ROUTES, *look.ROUTES, *experiments.ROUTES, *page.routes()],
-        exception_handlers={UiError: told, Exception: told},
+        exception_handlers=dict.fromkeys((UiError, MemoryError, *READING, Exception), told),
         lifespan=lifespan,
     )
     state = inner.state

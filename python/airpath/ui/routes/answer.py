@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 
+from airpath.arrow import ArrowLogError
+from airpath.capture import CaptureError
+from airpath.run import RunError
 from airpath.ui.errors import UiError
 
 if TYPE_CHECKING:
@@ -77,7 +80,16 @@ async def answered(work: Callable[..., Any], *values: Any, **named: Any) -> Resp
     return JSONResponse(await asyncio.to_thread(work, *values, **named))
 
 
+READING = (ArrowLogError, CaptureError, RunError)
+"""Errors of files that are not what their names say."""
+
+
 async def told(_request: Request, error: Exception) -> Response:
     """Return an error as JSON."""
-    status = error.status if isinstance(error, UiError) else 500
+    if isinstance(error, MemoryError):
+        message = "a file of the run does not fit into the memory of this machine"
+        return JSONResponse({"error": message}, status_code=413)
+    status = 422 if isinstance(error, READING) else 500
+    if isinstance(error, UiError):
+        status = error.status
     return JSONResponse({"error": str(error)}, status_code=status)
