@@ -20,6 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airpath.arrow import read_arrow_log
+from airpath.facts import FILES
+from airpath.run import load_run
+from airpath.ui.feed import Feed, tcp_curves
 from ui.inpage import BROWSER
 from ui.served import Served, started
 
@@ -58,6 +62,17 @@ COUNT_FRAMES = """() => {
 }"""
 """Counts frames, and those that came more than 100 ms after the one before."""
 
+COUNT_POINTS = """
+    const parse = JSON.parse;
+    window.taken = 0;
+    JSON.parse = (text, ...more) => {
+        const found = parse(text, ...more);
+        for (const [times] of Object.values(found?.curves ?? {})) window.taken += times.length;
+        return found;
+    };
+"""
+"""Counts the points of curves that reach the page."""
+
 WHEN_USEFUL = """
 addEventListener("DOMContentLoaded", () => {
     const look = () => {
@@ -86,6 +101,7 @@ def follow(browser: Browser, served: Served, number: int) -> Page:
     """Return a page that shows the live view of a run."""
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     page.set_default_timeout(120_000)
+    page.add_init_script(COUNT_POINTS)
     page.goto(served.address)
     page.get_by_role("link", name="Drive", exact=True).click()
     page.get_by_role("button", name=f"Follow Run {number}").click()
@@ -184,7 +200,7 @@ def live(
 def browsers(
     browser: Browser, count: int, seconds: float, packets_per_s: int = PACKETS_PER_S
 ) -> dict[str, Any]:
-    """Follow a run in many pages at once; return frames of each and the server's share."""
+    """Follow a run in many pages at once; return frames of each, the server's share, and losses."""
     with workspace() as served:
         number = start(served, seconds + 60 + 10 * count, packets_per_s)
         pages = [follow(browser, served, number) for _ in range(count)]
@@ -195,9 +211,14 @@ def browsers(
         used = processor_s(served.process.pid) - processor
         after = [page.evaluate("({ ...window.drawn })") for page in pages]
         points = [points_of(page) for page in pages]
+        server_bytes = resident_bytes(served.process.pid)
         served.ask("/api/started/measured/stop", {})
         for page in pages:
+            page.get_by_text("The run has ended.").wait_for()
+        taken = [page.evaluate("window.taken") for page in pages]
+        for page in pages:
             page.context.close()
+        made = points_in(served.folder / "results/measured")
     rates = [(b["frames"] - a["frames"]) / lasted for a, b in zip(before, after, strict=True)]
     return {
         "browsers": count,
@@ -205,8 +226,20 @@ def browsers(
         "frames_per_s": rates,
         "long_frames": [b["long"] - a["long"] for a, b in zip(before, after, strict=True)],
         "points_per_s": points,
+        "points": made,
+        "points_lost": [made - one for one in taken],
+        "server_bytes": server_bytes,
         "server_processors": used / lasted,
     }
+
+
+def points_in(folder: Path) -> int:
+    """Return the number of points of all curves of a run."""
+    curves = list(Feed().add(load_run(folder).events, last=True)["curves"].values())
+    tcp = folder / FILES["tcp_state"]
+    if tcp.exists():
+        curves += tcp_curves(read_arrow_log(tcp).frame).values()
+    return sum(len(times) for times, _ in curves)
 
 
 def first_view(browser: Browser, times: int, throttle: int = THROTTLE) -> dict[str, Any]:
@@ -295,7 +328,9 @@ def main() -> int:
             print(
                 f"{one['browsers']} browsers: {min(one['frames_per_s']):.1f} frames/s and "
                 f"{min(one['points_per_s']):,.0f} points/s in the slowest, "
-                f"{one['server_processors']:.2f} processors for the server"
+                f"{one['server_processors']:.2f} processors and "
+                f"{one['server_bytes'] / 1e6:.0f} MB for the server; "
+                f"{sum(one['points_lost']):,} of {one['browsers'] * one['points']:,} points lost"
             )
         if "live" in parts:
             seconds = 30.0 if asked.quick else asked.minutes * 60

@@ -36,17 +36,24 @@ def fill(page: Page, label: str, value: str) -> None:
 def build(page: Page) -> None:
     """Build the link, check its text, and save it as case.toml.
 
-    9.6 kbit/s, 200 ms, queues of 7 packets, 10 % losses from 40 s on (Kojo et al. 2001).
+    9.6 kbit/s, 200 ms, queues of 7 packets, buffers of 4 packets, 1 % losses, and 10 % from 40 s on
+    (Kojo et al. 2001, Table 1).
     """
     page.get_by_role("button", name="New scenario").click()
     fill(page, "MTU in bytes", "296")
     page.get_by_role("button", name="Both directions").click()
     page.locator("#field-hops-0-link-rate-kind").select_option(label="one value")
     fill(page, "rate: one value", "9600 bit/s")
-    page.locator("#field-hops-0-link-propagation").fill("200 ms")
-    page.locator("#field-hops-0-link-propagation").press("Tab")
+    page.get_by_text("More parameters").first.click()
+    for key, value in (
+        ("propagation", "200 ms"),
+        ("send_buffer", "4 packets"),
+        ("receive_buffer", "4 packets"),
+    ):
+        page.locator(f"#field-hops-0-link-{key}").fill(value)
+        page.locator(f"#field-hops-0-link-{key}").press("Tab")
     page.locator("#field-hops-0-link-errors-kind").select_option("bernoulli")
-    page.locator("#field-hops-0-link-errors-probability").fill("0")
+    page.locator("#field-hops-0-link-errors-probability").fill("0.01")
     page.locator("#field-hops-0-link-errors-probability").press("Tab")
     for side, limit in (("Uplink", "7 packets"), ("Downlink", "7 packets")):
         page.get_by_role("button", name=side, exact=True).click()
@@ -66,8 +73,37 @@ def build(page: Page) -> None:
     hop = text_of(page)["hops"][0]
     assert hop["link"]["rate"] == "9600 bit/s"
     assert hop["link"]["propagation"] == "200 ms"
-    assert hop["link"]["errors"] == {"type": "bernoulli", "probability": 0}
+    assert (hop["link"]["send_buffer"], hop["link"]["receive_buffer"]) == ("4 packets", "4 packets")
+    assert hop["link"]["errors"] == {"type": "bernoulli", "probability": 0.01}
     assert hop["uplink"] == {"queue": {"type": "tail_drop", "limit": "7 packets"}}
     fill(page, "File name", "case.toml")
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Saved as case.toml.").wait_for()
+
+
+def compose(page: Page, name: str, clock: str, bytes_: str, replications: int) -> None:
+    """Compose and run an experiment over the link, by Reno and with two lengths of its queue."""
+    page.get_by_role("link", name="Experiment", exact=True).click()
+    page.get_by_label("Networks").select_option("case.toml")
+    form = page.locator("form").filter(has=page.get_by_label("Networks"))
+    form.get_by_label("Name", exact=True).fill(name)
+    form.get_by_label("Clock").select_option(clock)
+    form.get_by_label("Bytes to transfer").fill(bytes_)
+    form.get_by_label("Congestion control").select_option("reno")
+    form.get_by_label("Replications").fill(str(replications))
+    form.get_by_label("Swept parameter").fill("radio.link.queue.limit")
+    form.get_by_label("Its values").fill("7 packets\n3 packets")
+    page.get_by_role("button", name="Write the experiment").click()
+    page.get_by_text(f"2 cells, {2 * replications} runs").wait_for()
+    page.get_by_role("button", name="Run it").click()
+    page.get_by_text(f"finished, {2 * replications} runs complete").wait_for(timeout=300_000)
+
+
+def table_of(page: Page, name: str, clock: str) -> dict[str, dict[str, str]]:
+    """Return the table of results that the page shows: by cell and column."""
+    page.get_by_role("link", name="Look", exact=True).click()
+    page.get_by_label("Open results").select_option(f"results/{name}")
+    table = page.get_by_role("region", name="Results of experiments").get_by_role("table").first
+    table.get_by_role("cell", name=f"{clock}/limit=3packets").wait_for()
+    head, *lines = [row.split("\t") for row in table.inner_text().splitlines() if row.strip()]
+    return {line[0]: dict(zip(head, line, strict=True)) for line in lines}

@@ -13,7 +13,7 @@ import pytest
 
 from airpath.run import load_run
 from ui.bench import browsers, first_view, live
-from ui.case_study import build
+from ui.case_study import build, compose, table_of
 from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, violations
 
 if TYPE_CHECKING:
@@ -40,30 +40,13 @@ def test_without_the_token_the_page_shows_nothing(browser: Browser, served: Serv
 
 
 def test_the_link_of_seawinds_case_study_is_built_by_clicks(page: Page, served: Served) -> None:
-    """9.6 kbit/s, 200 ms, queues of 7 packets, 10 % losses from 40 s on (Kojo et al. 2001)."""
     build(page)
-    # Its experiment, composed, run and read off the page.
-    page.get_by_role("link", name="Experiment", exact=True).click()
-    page.get_by_label("Networks").select_option("case.toml")
-    page.locator("form").get_by_label("Name", exact=True).fill("case-study")
-    page.get_by_label("Bytes to transfer").fill("10 kB")
-    page.get_by_label("Replications").fill("3")
-    page.get_by_label("Swept parameter").fill("radio.link.queue.limit")
-    page.get_by_label("Its values").fill("7 packets\n3 packets")
-    page.get_by_role("button", name="Write the experiment").click()
-    page.get_by_text("2 cells, 6 runs").wait_for()
-    page.get_by_role("button", name="Run it").click()
-    page.get_by_text("finished, 6 runs complete").wait_for()
-    page.get_by_role("link", name="Look", exact=True).click()
-    page.get_by_label("Open results").select_option("results/case-study")
-    table = page.get_by_role("region", name="Results of experiments").get_by_role("table").first
-    table.get_by_role("cell", name="virtual/limit=3packets").wait_for()
-    cells = [row.split("\t") for row in table.inner_text().splitlines()]
-    by_name = {row[0]: row for row in cells}
-    assert by_name["virtual/limit=7packets"][1] == "3"
+    compose(page, "case-study", "virtual", "10 kB", 3)
+    seven = table_of(page, "case-study", "virtual")["virtual/limit=7packets"]
+    print(seven)
+    assert list(seven.values())[1] == "3"
     # 10 kB and headers at 9600 bit/s take 9 s at least.
-    elapsed = float(by_name["virtual/limit=7packets"][4].split()[0])
-    assert 9 < elapsed < 30
+    assert 9 < float(list(seven.values())[4].split()[0]) < 30
     page.get_by_role("button", name="Compare", exact=True).click()
     page.get_by_role("columnheader", name="Difference (95 % interval)").wait_for()
 
@@ -221,3 +204,5 @@ def test_the_benchmark_of_the_page_measures(browser: Browser) -> None:
     assert len(many["frames_per_s"]) == 2
     assert min(many["frames_per_s"]) > 0
     assert many["server_processors"] > 0
+    assert many["points"] > 0
+    assert many["points_lost"] == [0, 0]

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Uses of the page beyond its first steps, each by clicks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from airpath.run import load_run
+from airpath.ui.accounts import add_account
+from airpath.ui.routes import page as routes
+from ui.case_study import text_of, until_text
+from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, violations
+from ui.served import PATIENCE_S, started
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from ui.served import Served
+
+PASSWORD = "correct horse battery"
+AIRPATH = Path(sys.executable).with_name("airpath")
+
+EXPERIMENT = """name = "many"
+
+[networks.link]
+scenario = "tried.toml"
+
+[workloads.download]
+virtual = ["tcp bytes=2MB from=server cc=cubic"]
+
+[[sets]]
+name = "virtual"
+clock = "virtual"
+network = "link"
+workload = "download"
+repetitions = 40
+"""
+
+
+@IN_BROWSER
+def test_a_trace_dropped_on_the_page_becomes_the_rate(page: Page, served: Served) -> None:
+    page.evaluate(
+        """() => {
+            const transfer = new DataTransfer();
+            const text = "time,rate\\n0 s,1 Mbit/s\\n2 s,3 Mbit/s\\n";
+            transfer.items.add(new File([text], "walk.csv"));
+            const place = document.querySelector(".drop");
+            place.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true }));
+        }"""
+    )
+    page.get_by_text("walk.csv", exact=False).first.wait_for()
+    until_text(page, {})
+    page.wait_for_function(
+        "document.querySelector('textarea').value.includes('walk.csv')", timeout=PATIENCE_MS
+    )
+    rate = text_of(page)["hops"][0]["downlink"]["rate"]
+    assert rate == {"type": "trace", "file": "walk.csv"}
+    page.get_by_text("The scenario is valid.").wait_for()
+    assert (served.folder / "walk.csv").read_text().startswith("time,rate")
+    (served.folder / "walk.csv").unlink()
+
+
+@IN_BROWSER
+def test_a_link_is_found_by_words_and_has_a_thumbnail(page: Page) -> None:
+    page.get_by_label("Search profiles").fill("gprs pipeline")
+    page.get_by_text("1 profiles").wait_for()
+    row = page.locator("li").filter(has_text="gprs-pipeline")
+    # Thumbnails are made of what is in sight.
+    row.scroll_into_view_if_needed()
+    picture = row.get_by_role("img").first
+    picture.wait_for()
+    shapes = picture.locator("path").evaluate_all("all => all.map(one => one.getAttribute('d'))")
+    assert len(shapes) == 4
+    assert all(len(shape) > 50 for shape in shapes[:1])
+
+
+@IN_BROWSER
+def test_comments_outlive_changes_in_forms(page: Page) -> None:
+    page.get_by_role("textbox", name="Scenario (TOML)").fill(
+        '# Mine.\nname = "kept"  # its name\n\n[[hops]]\nname = "radio"\n\n'
+        '[hops.link]\nrate = "5 Mbit/s"  # both ways\n'
+    )
+    field = page.locator("#field-hops-0-link-propagation")
+    field.wait_for()
+    page.get_by_text("The scenario is valid.").wait_for()
+    field.fill("30 ms")
+    field.press("Tab")
+    page.wait_for_function("document.querySelector('textarea').value.includes('30 ms')")
+    text = page.get_by_role("textbox", name="Scenario (TOML)").input_value()
+    assert text.startswith('# Mine.\nname = "kept"  # its name\n')
+    assert 'rate = "5 Mbit/s"  # both ways\n' in text
+
+
+@IN_BROWSER
+def test_a_blackout_cuts_the_link_for_its_time(page: Page, served: Served, link: str) -> None:
+    run = started(served, "cut", link, "ping -i 0.05 -w 30 server")
+    page.get_by_role("link", name="Drive", exact=True).click()
+    page.get_by_role("button", name=f"Follow Run {run['run']}").click()
+    page.get_by_text("One-way delay").wait_for()
+    page.get_by_label("Cut the link for").fill("1")
+    page.get_by_role("button", name="Blackout").click()
+    page.get_by_text(re.compile("Drops by cause: .*[1-9]")).wait_for()
+    page.wait_for_timeout(2500)
+    page.get_by_role("button", name="End the run").click()
+    page.get_by_role("link", name="Look at the results").first.click()
+    page.get_by_role("heading", name="results/cut").wait_for()
+    events = load_run(served.folder / "results/cut").events
+    dropped = events.filter(events["kind"] == "dropped")["time_ns"].to_list()
+    delivered = events.filter(events["kind"] == "delivered")["time_ns"].to_list()
+    assert dropped
+    # A second of the link's time, give or take what the page takes to end it.
+    assert max(dropped) - min(dropped) < 20e9
+    assert max(delivered) > max(dropped), "the link comes back"
+
+
+@IN_BROWSER
+def test_two_runs_share_a_time_axis_and_one_file(page: Page, served: Served) -> None:
+    for name, rate in (("one", "1 Mbit/s"), ("two", "2 Mbit/s")):
+        words = ["sim", "--rate", rate, "--delay", "10 ms", "--seed", "1", "--quiet"]
+        words += ["--workload", "tcp bytes=200kB from=server"]
+        words += ["--out", str(served.folder / "results" / name)]
+        subprocess.run([AIRPATH, *words], check=True, timeout=PATIENCE_S)
+    page.get_by_role("link", name="Look", exact=True).click()
+    page.get_by_role("link", name="results/one").click()
+    page.get_by_role("button", name="Show results/two beside the open run").click()
+    page.get_by_role("heading", name="results/two").wait_for()
+    delay = page.get_by_role("figure").filter(has_text="One-way delay")
+    assert "(two)" in delay.inner_text()
+    assert not AXE.exists() or not violations(page)
+    with page.expect_download(timeout=PATIENCE_MS) as waiting:
+        page.get_by_role("button", name="Save as one HTML file").click()
+    text = Path(waiting.value.path()).read_text(encoding="utf-8")
+    assert "<html" in text
+    assert not re.search(r'(src|href)="https?://', text), "the file loads nothing"
+    for name in ("one", "two"):
+        shutil.rmtree(served.folder / "results" / name)
+
+
+@IN_BROWSER
+def test_an_experiment_is_timed_paused_and_resumed(page: Page, served: Served) -> None:
+    (served.folder / "many.toml").write_text(EXPERIMENT)
+    page.get_by_role("link", name="Experiment", exact=True).click()
+    page.get_by_label("Experiment file").select_option("many.toml")
+    page.get_by_text("1 cells, 40 runs").wait_for()
+    page.get_by_text("by their time limits").wait_for()
+    page.get_by_role("button", name="Try each cell once").click()
+    page.get_by_text(re.compile(r"About [\d.]+ (s|min) one after the other")).wait_for()
+    page.get_by_role("button", name="Run it").click()
+    page.get_by_text(re.compile(r"running, [1-9]\d* of 40 runs complete, about .* left")).wait_for()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text(re.compile(r"paused, \d+ of 40 runs complete")).wait_for()
+    done = len(list(served.folder.glob("results/many/runs/*/*/*/replication.json")))
+    assert 0 < done < 40
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("finished, 40 runs complete").wait_for()
+    entry = page.get_by_role("listitem").filter(has_text="many.toml")
+    entry.get_by_role("button", name="Remove").click()
+    entry.wait_for(state="detached")
+    (served.folder / "many.toml").unlink()
+    shutil.rmtree(served.folder / "results/many")
+
+
+@IN_BROWSER
+def test_accounts_open_the_page_over_tls(browser: Browser, tmp_path: Path) -> None:
+    certificate, key, accounts = (tmp_path / name for name in ("cert", "key", "accounts"))
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    make += ["-subj", "/CN=127.0.0.1", "-out", str(certificate), "-keyout", str(key)]
+    subprocess.run(make, check=True, capture_output=True)
+    add_account(accounts, "alice", PASSWORD)
+    # An address of loopback that does not look like one.
+    words = ["--certificate", str(certificate), "--key", str(key), "--accounts", str(accounts)]
+    process = subprocess.Popen(
+        [AIRPATH, "ui", str(tmp_path), "--no-browser", "--host", "127.1", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path / ".cache")},
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"https://127\.1:\d+/", process.stdout.readline())
+        assert found, "no address without a token"
+        context = browser.new_context(ignore_https_errors=True)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(found[0])
+        page.get_by_label("Name").fill("alice")
+        page.get_by_label("Password").fill("a wrong password")
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_text("the name or the password is wrong").wait_for()
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_text("The scenario is valid.").wait_for()
+        context.close()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE_S)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_a_tree_without_node_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "STATIC", tmp_path)
+    last = routes.routes()[-1]
+    assert getattr(last, "endpoint", None) is routes.not_built
+    with pytest.raises(StopIteration) as ended:
+        routes.not_built(None).send(None)
+    answer = ended.value.value
+    assert answer.status_code == 503
+    assert b"Install Node" in bytes(answer.body)
