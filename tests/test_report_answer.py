@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 import zlib
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import pytest
 
+import airpath
 from airpath.analysis import titles
 from airpath.analysis.table import COLUMNS
 from airpath.experiment.shown import Selector
 from airpath.report import asked, comparison, contrasts, sentences
+from airpath.report.material import load_material
 from airpath.report.measured import Measured
 
 if TYPE_CHECKING:
@@ -314,3 +317,17 @@ def test_medians_of_one_set_are_told_in_the_order_asked_for_and_shares_in_per_ce
     assert said[0].words == "25.88 % (median of 6 runs, 95 % interval 25.38 to 26.38)"
     two = pl.concat([found.tested_summary, found.tested_summary.with_columns(set=pl.lit("t"))])
     assert [one.subject for one in sentences.of_sets(two, 6)] == ["s/all", "s/all", "t", "t"]
+
+
+def test_the_example_of_queues_opens_with_what_the_queue_does(tmp_path: Path) -> None:
+    example = Path(__file__).parent.parent / "examples" / "queue-length.toml"
+    airpath.run_experiment(example, only="model", out=tmp_path / "results")
+    measured = load_material([tmp_path / "results"], None, 0).measured
+    first, second, _ = measured.comparisons
+    assert [one.contrast.factor for one in (first, second)] == [LIMIT, LIMIT]
+    assert all(one.supported for one in measured.comparisons)
+    # Four times the queue: less than half of the time, and no more than 0.6 of it.
+    assert first.effect.estimate < 0.5
+    assert first.effect.high is not None
+    assert first.effect.high < 0.6
+    assert str(sentences.sentence(first, alone=True).subject) == "Queue limit 16 packets"
