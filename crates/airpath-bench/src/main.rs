@@ -8,6 +8,7 @@
 
 mod apart;
 mod busy;
+mod carrier;
 mod host;
 mod pass;
 mod report;

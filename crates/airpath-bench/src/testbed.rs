@@ -34,7 +34,12 @@ pub struct NetworkEnd<'a> {
     pub address: IpAddr,
 }
 
-impl NetworkEnd<'_> {
+impl<'a> NetworkEnd<'a> {
+    /// An end of a session.
+    pub fn of(end: &'a SessionEnd) -> NetworkEnd<'a> {
+        NetworkEnd { network: end.network(), address: end.addresses()[0] }
+    }
+
     /// Runs `work` inside the end's namespace; the sockets that it makes stay of that namespace.
     ///
     /// # Errors
@@ -161,8 +166,21 @@ impl Setting {
         }
     }
 
+    /// Ends with their ports.
+    ///
+    /// # Errors
+    /// When namespaces or ports cannot be had.
+    pub fn session(&self) -> Result<Session, Failure> {
+        Ok(Session::create(&SessionOptions {
+            port_kind: self.port,
+            super_packets: true,
+            congestion_control: self.congestion_control.map(str::to_owned),
+            ..SessionOptions::from_environment()?
+        })?)
+    }
+
     /// Kernel settings of the loop.
-    fn tuning(&self) -> Tuning {
+    pub fn tuning(&self) -> Tuning {
         Tuning {
             policy: self.policy,
             affinity: self.affinity,
@@ -260,13 +278,7 @@ impl Emulation {
         let mut writers = Vec::new();
         let mut dealt: Vec<Vec<LiveLink>> = (0..loops).map(|_| Vec::new()).collect();
         for (index, link) in links.iter().enumerate() {
-            let options = SessionOptions {
-                port_kind: setting.port,
-                super_packets: true,
-                congestion_control: setting.congestion_control.map(str::to_owned),
-                ..SessionOptions::from_environment()?
-            };
-            let session = Session::create(&options)?;
+            let session = setting.session()?;
             let folder = if setting.level >= Level::Events { Some(TempDir::new()?) } else { None };
             let place = folder.as_ref().map_or(std::path::Path::new(""), TempDir::path);
             let names = (vec!["radio".to_owned()], vec!["initial".to_owned()]);
@@ -310,7 +322,7 @@ impl Emulation {
     /// The client's and the server's end of link `index`.
     pub fn ends(&self, index: usize) -> [NetworkEnd<'_>; 2] {
         let ends = &self.endpoints[index];
-        [0, 1].map(|end| NetworkEnd { network: ends[end].network(), address: ends[end].addresses()[0] })
+        [0, 1].map(|end| NetworkEnd::of(&ends[end]))
     }
 
     /// Stops the loops.

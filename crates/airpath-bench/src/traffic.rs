@@ -12,7 +12,7 @@ use airpath_live::{clock, scheduling};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
 
-use crate::sockets::{self, Arrival, Receiver, Sender};
+use crate::sockets::{self, Arrival, Messages, Receiver, Sender};
 use crate::testbed::NetworkEnd;
 
 /// IPv4 and UDP headers, in bytes.
@@ -79,7 +79,24 @@ pub fn pair(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>) -> io::Result<(UdpSocket
 /// # Errors
 /// The kernel's.
 pub fn run(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>, pace: Pace, drain: Duration) -> io::Result<Received> {
+    run_in(Messages::Single, from, to, pace, drain)
+}
+
+/// As [`run`], with datagrams handed to the kernel in such messages.
+///
+/// # Errors
+/// The kernel's.
+pub fn run_in(
+    messages: Messages,
+    from: &NetworkEnd<'_>,
+    to: &NetworkEnd<'_>,
+    pace: Pace,
+    drain: Duration,
+) -> io::Result<Received> {
     let (sending, receiving) = pair(from, to)?;
+    if messages == Messages::Batches {
+        sockets::with_segments_of(&sending, pace.ip_bytes - UDP_HEADERS_BYTES)?;
+    }
     let sent_all = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| -> io::Result<Vec<Arrival>> {
@@ -97,7 +114,8 @@ pub fn run(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>, pace: Pace, drain: Durati
             }
         });
         let sender = scope.spawn(|| {
-            let outcome = send_at_pace(&sending, pace);
+            let sender = Sender::of(&sending, pace.ip_bytes - UDP_HEADERS_BYTES, messages);
+            let outcome = send_all(sender, pace);
             sent_all.store(true, Ordering::Release);
             outcome
         });
@@ -112,8 +130,11 @@ pub fn run(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>, pace: Pace, drain: Durati
 /// # Errors
 /// The kernel's.
 pub fn send_at_pace(socket: &UdpSocket, pace: Pace) -> io::Result<u64> {
+    send_all(Sender::new(socket, pace.ip_bytes - UDP_HEADERS_BYTES), pace)
+}
+
+fn send_all(mut sender: Sender, pace: Pace) -> io::Result<u64> {
     scheduling::timer_slack(1);
-    let mut sender = Sender::new(socket, pace.ip_bytes - UDP_HEADERS_BYTES);
     let interval_ns = 1e9 / pace.packets_per_second;
     let total = (pace.packets_per_second * pace.seconds) as u64;
     let start_ns = clock::monotonic_ns() + 1_000_000;

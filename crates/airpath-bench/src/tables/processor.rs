@@ -14,13 +14,26 @@ use airpath_log::{Economy, Level};
 use airpath_models::LinkConfig;
 
 use super::{Options, ports, ports_and_levels};
+use crate::carrier::{Writing, carry};
 use crate::report::{Table, Target, short};
 use crate::sockets::{Receiver, Sender};
+use crate::statistics::Samples;
 use crate::testbed::{BareVeth, Departures, Emulation, Failure, Link, Setting, port_name};
 use crate::traffic::{self, Pace, UDP_HEADERS_BYTES};
 
 const PACKETS_PER_SECOND: f64 = 8_333.0;
 const IP_BYTES: usize = 1500;
+/// Names of what costs the least: for links that wake for each packet, and for those that wake for several.
+const CARRIER_OF_EACH: &str = "bare carrier, a wake-up a packet";
+const CARRIER_OF_SEVERAL: &str = "bare carrier, a wake-up every 750 µs, written as one";
+/// Ways to carry packets without a model, by name: wake-ups as often as those of a link, and what is written at once.
+const CARRIERS: [(&str, u64, Writing); 3] = [
+    (CARRIER_OF_EACH, 120_000, Writing::Singly),
+    ("bare carrier, a wake-up every 750 µs, written singly", 750_000, Writing::Singly),
+    (CARRIER_OF_SEVERAL, 750_000, Writing::AsOne),
+];
+/// Rounds in which links and carriers take turns.
+const ROUNDS: usize = 5;
 /// An idle link is watched for this long and for twice as long: what the kernel says by itself on a
 /// new interface is over by then, and the difference is the link's.
 const IDLE_SECONDS: f64 = 3.0;
@@ -66,6 +79,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
         let target = (is_model && level == Level::Counters).then_some(Target::AtMost(6.0));
         table.figure("processor time", format!("{what}, {level}"), cost, "µs a packet", target);
     }
+    compare(&mut table, &config, pace, if options.quick { ROUNDS / 2 } else { ROUNDS })?;
     let send = cost_of_a_sleep_and_send_ns(pace)?;
     table.row(["bare timed sleep and send".to_owned(), "-".to_owned(), short(send / 1e3), "1".to_owned()]);
     table.figure("processor time of a bare timed sleep and send", "120 µs", send / 1e3, "µs a packet", None);
@@ -90,6 +104,50 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
             .into(),
     );
     Ok(table)
+}
+
+/// Compares a link that wakes for each packet, and one that wakes for several, with carriers that model nothing.
+fn compare(table: &mut Table, config: &LinkConfig, pace: Pace, rounds: usize) -> Result<(), Failure> {
+    let usual = Setting::new(PortKind::Packet, Level::Counters);
+    let links = [
+        ("link, each packet", Setting { spin: SpinPolicy::Off, ..usual }, CARRIER_OF_EACH, 1.2),
+        ("link, economy", Setting { departures: Departures::Within(Economy::On), ..usual }, CARRIER_OF_SEVERAL, 1.2),
+    ];
+    let mut of_carriers: [Vec<f64>; CARRIERS.len()] = Default::default();
+    let mut of_links: [Vec<f64>; 2] = Default::default();
+    // Ways take turns, so that a busy moment of the machine meets all of them.
+    for _ in 0..rounds {
+        for (values, (name, interval_ns, writing)) in of_carriers.iter_mut().zip(CARRIERS) {
+            let carried = carry(pace, interval_ns, writing)?;
+            values.push(carried.processor_ns / 1e3);
+            if carried.lost > 0 {
+                table.notes.push(format!("{name}: {} packets lost", carried.lost));
+            }
+        }
+        for (values, (_, setting, ..)) in of_links.iter_mut().zip(&links) {
+            let emulation = Emulation::start(&Link::hop(config.clone()), *setting)?;
+            let [client, server] = emulation.ends(0);
+            let received = traffic::run(&client, &server, pace, Duration::from_millis(200))?;
+            values.push(emulation.stop()?.processor_ns() as f64 / 1e3 / received.sent as f64);
+        }
+    }
+    let mut median = |what: &str, values: &[f64]| {
+        let samples = Samples::new(values.iter().copied());
+        let range =
+            format!("{} ({} to {})", short(samples.quantile(0.5)), short(samples.quantile(0.0)), short(samples.max()));
+        table.row([format!("{what}, in turns"), "counters".to_owned(), range]);
+        table.figure("processor time, in turns", what, samples.quantile(0.5), "µs a packet", None);
+        samples.quantile(0.5)
+    };
+    let floors: Vec<(&str, f64)> =
+        CARRIERS.iter().zip(&of_carriers).map(|((name, ..), values)| (*name, median(name, values))).collect();
+    let costs: Vec<f64> = links.iter().zip(&of_links).map(|((name, ..), values)| median(name, values)).collect();
+    for ((name, _, floor, most), cost) in links.iter().zip(costs) {
+        let of_floor = floors.iter().find(|(carrier, _)| carrier == floor).map_or(f64::NAN, |(_, cost)| *cost);
+        table.figure("processor time over its bare carrier", *name, cost / of_floor, "", Some(Target::AtMost(*most)));
+    }
+    table.notes.push("bare carrier: reads and writes the same packets through the same ports, without a model".into());
+    Ok(())
 }
 
 /// Processor time of a thread that sleeps until a packet is due and sends it through a bare veth pair: what any

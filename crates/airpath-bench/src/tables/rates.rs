@@ -51,13 +51,14 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     let seconds = options.seconds(2.0);
     let rounds = if options.quick { ROUNDS / 2 } else { ROUNDS };
     let mut bare = Rounds::default();
-    let mut unlimited = Rounds::default();
+    let (mut unlimited, mut pass) = (Rounds::default(), Rounds::default());
     let mut buckets: Vec<Option<Rounds>> = RATES.iter().map(|_| Some(Rounds::default())).collect();
     let mut links: Vec<[Rounds; 3]> = RATES.iter().map(|_| Default::default()).collect();
     // Ways take turns, so that a busy moment of the machine meets all of them.
     for _ in 0..rounds {
         bare.gbit_per_s.push(goodput(BareVeth::create()?.ends(), seconds)?);
-        through(&mut unlimited, LinkConfig::default(), Departures::Within(Economy::Off), seconds)?;
+        through(&mut pass, &Link::Pass, Departures::Within(Economy::Off), seconds)?;
+        through(&mut unlimited, &Link::hop(LinkConfig::default()), Departures::Within(Economy::Off), seconds)?;
         for (index, rate) in RATES.iter().enumerate() {
             if let Some(of_bucket) = &mut buckets[index] {
                 let veth = BareVeth::create()?;
@@ -68,12 +69,14 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
                 }
             }
             for (rounds, (departures, _)) in links[index].iter_mut().zip(WAYS) {
-                through(rounds, link(*rate)?, departures, seconds)?;
+                through(rounds, &Link::hop(link(*rate)?), departures, seconds)?;
             }
         }
     }
     let veth = row(&mut table, "bare veth pair", &bare);
+    let floor = row(&mut table, "pass-through, no model", &pass);
     let ours = row(&mut table, "link without a rate", &unlimited);
+    table.figure("share of the pass-through", "link without a rate", ours / floor, "", Some(Target::AtLeast(0.9)));
     table.figure("share of the bare veth", "link without a rate", ours / veth, "", Some(Target::AtLeast(0.9)));
     for (index, rate) in RATES.iter().enumerate() {
         let kernel =
@@ -109,9 +112,9 @@ fn link(rate: u32) -> Result<LinkConfig, Failure> {
 }
 
 /// Measures one round through a link.
-fn through(rounds: &mut Rounds, config: LinkConfig, departures: Departures, seconds: f64) -> Result<(), Failure> {
+fn through(rounds: &mut Rounds, link: &Link, departures: Departures, seconds: f64) -> Result<(), Failure> {
     let setting = Setting { departures, ..Setting::new(PortKind::Packet, Level::Counters) };
-    let emulation = Emulation::start(&Link::hop(config), setting)?;
+    let emulation = Emulation::start(link, setting)?;
     rounds.gbit_per_s.push(goodput(emulation.ends(0), seconds)?);
     let outcome = emulation.stop()?;
     rounds.core_percent.push(outcome.core_percent());

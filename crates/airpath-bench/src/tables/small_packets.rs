@@ -5,11 +5,13 @@
 
 use std::time::Duration;
 
+use airpath_live::ports::PortKind;
 use airpath_log::Level;
 use airpath_models::LinkConfig;
 
 use super::{Options, ports, ports_and_levels};
 use crate::report::{Table, Target, short};
+use crate::sockets::Messages;
 use crate::testbed::{BareVeth, Emulation, Failure, Link, NetworkEnd, Setting, port_name};
 use crate::traffic::{self, Pace, UDP_HEADERS_BYTES};
 
@@ -17,6 +19,8 @@ const PAYLOAD_BYTES: usize = 64;
 const FIRST: f64 = 250_000.0;
 const LOWEST: f64 = 1_000.0;
 const HIGHEST: f64 = 800_000.0;
+/// The same where the sender hands many over at once.
+const HIGHEST_IN_BATCHES: f64 = 3_200_000.0;
 /// Rates are told apart to this share.
 const RESOLUTION: f64 = 0.04;
 
@@ -26,16 +30,32 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     let mut table = Table::new("small-packets", title, &columns);
     let seconds = options.seconds(2.0);
     let bare = BareVeth::create()?;
-    let (rate, _) = lossless(seconds, |pace| Ok((try_rate(bare.ends(), pace)?, 0.0)))?;
-    table.row(["bare veth pair".to_owned(), "-".to_owned(), short(rate.round())]);
-    table.figure("lossless small packets", "bare veth pair", rate.round(), "packets/s", None);
+    for messages in [Messages::Single, Messages::Batches] {
+        let (of_bare, _) =
+            lossless(seconds, highest(messages), |pace| Ok((try_rate(bare.ends(), pace, messages)?, 0.0)))?;
+        let what = format!("bare veth pair{}", sent_in(messages));
+        table.row([what.clone(), "-".to_owned(), short(of_bare.round())]);
+        table.figure("lossless small packets", what, of_bare.round(), "packets/s", None);
+        let setting = Setting::new(PortKind::Packet, Level::Counters);
+        for (link, name) in [(Link::Pass, "pass-through"), (Link::hop(LinkConfig::default()), "link")] {
+            let (rate, cost_ns) = lossless(seconds, highest(messages), |pace| {
+                let emulation = Emulation::start(&link, setting)?;
+                let tried = try_rate(emulation.ends(0), pace, messages)?;
+                Ok((tried, emulation.stop()?.processor_ns() as f64 / tried.packets))
+            })?;
+            let what = format!("{name} beside it{}", sent_in(messages));
+            table.row([what.clone(), "counters".to_owned(), short(rate.round()), short(cost_ns)]);
+            let target = matches!(link, Link::Hop(_)).then_some(Target::AtLeast(0.85));
+            table.figure("share of the bare veth", what, rate / of_bare, "", target);
+        }
+    }
     let pass = ports().into_iter().map(|port| (Link::Pass, port, Level::Counters));
     let model = ports_and_levels().into_iter().map(|(port, level)| (Link::hop(LinkConfig::default()), port, level));
     for (link, port, level) in pass.chain(model) {
         let setting = Setting::new(port, level);
-        let (rate, cost_ns) = lossless(seconds, |pace| {
+        let (rate, cost_ns) = lossless(seconds, HIGHEST, |pace| {
             let emulation = Emulation::start(&link, setting)?;
-            let tried = try_rate(emulation.ends(0), pace)?;
+            let tried = try_rate(emulation.ends(0), pace, Messages::Single)?;
             let outcome = emulation.stop()?;
             let lost = tried.lost || !outcome.log_complete;
             Ok((Tried { lost, ..tried }, outcome.processor_ns() as f64 / tried.packets))
@@ -65,8 +85,17 @@ struct Tried {
     packets_per_second: f64,
 }
 
-fn try_rate([client, server]: [NetworkEnd<'_>; 2], pace: Pace) -> Result<Tried, Failure> {
-    let received = traffic::run(&client, &server, pace, Duration::from_millis(200))?;
+/// The highest rate that is tried.
+fn highest(messages: Messages) -> f64 {
+    if messages == Messages::Batches { HIGHEST_IN_BATCHES } else { HIGHEST }
+}
+
+fn sent_in(messages: Messages) -> &'static str {
+    if messages == Messages::Batches { ", sent in batches" } else { "" }
+}
+
+fn try_rate([client, server]: [NetworkEnd<'_>; 2], pace: Pace, messages: Messages) -> Result<Tried, Failure> {
+    let received = traffic::run_in(messages, &client, &server, pace, Duration::from_millis(200))?;
     let (first, last) = match (received.arrivals.first(), received.arrivals.last()) {
         (Some(first), Some(last)) if last.stamp_ns > first.stamp_ns => (first.stamp_ns, last.stamp_ns),
         _ => return Err("next to nothing was received".into()),
@@ -78,10 +107,14 @@ fn try_rate([client, server]: [NetworkEnd<'_>; 2], pace: Pace) -> Result<Tried, 
     })
 }
 
-/// The highest lossless rate and the processor time of a packet there, in ns; `run` measures one rate.
-fn lossless(seconds: f64, mut run: impl FnMut(Pace) -> Result<(Tried, f64), Failure>) -> Result<(f64, f64), Failure> {
+/// The highest lossless rate up to `highest` and the processor time of a packet there, in ns; `run` measures one rate.
+fn lossless(
+    seconds: f64,
+    highest: f64,
+    mut run: impl FnMut(Pace) -> Result<(Tried, f64), Failure>,
+) -> Result<(f64, f64), Failure> {
     let pace = |rate| Pace { ip_bytes: PAYLOAD_BYTES + UDP_HEADERS_BYTES, packets_per_second: rate, seconds };
-    let (mut low, mut high) = (0.0, HIGHEST);
+    let (mut low, mut high) = (0.0, highest);
     let mut best = (0.0, 0.0);
     let mut rate = FIRST;
     while high - low > RESOLUTION * high && rate >= LOWEST {
