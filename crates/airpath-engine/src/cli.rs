@@ -258,7 +258,7 @@ pub struct RunArgs {
     pub spin: Option<SpinPolicy>,
     /// Save processor time where departures may be late: packets that are due within most of their lateness bound
     /// leave together. on; auto: while the engine takes half a core; off: packets leave together only within a
-    /// hundredth of the link's delay, at most 20 us [default: off; without a word: on].
+    /// hundredth of the link's delay (a fiftieth above 600 Mbit/s), at most 20 us [default: off; without a word: on].
     #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "on", help_heading = "Engine")]
     pub economy: Option<Economy>,
     /// Threads that carry packets, where the scenario has several links that share nothing [default: half of the

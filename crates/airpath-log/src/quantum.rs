@@ -16,8 +16,10 @@ use airpath_core::Span;
 
 use crate::bound::LatenessBound;
 
-/// A precise quantum is this part of the least transit.
+/// A precise quantum is this part of the least transit,
 const PRECISE_PART: u64 = 100;
+/// and this part of it on a link so fast that no timer tells its packets apart.
+const PRECISE_PART_OF_FAST: u64 = 50;
 /// It is never shorter than this, within which no timer tells departures apart.
 const LEAST_PRECISE: Span = Span::from_micros(5);
 /// It is never longer than this.
@@ -71,7 +73,8 @@ impl fmt::Display for Economy {
 pub enum Quantum {
     /// None: every packet leaves at its own instant.
     None,
-    /// A hundredth of the least transit, from 5 to 20 µs, and never more than a quarter of the bound on lateness.
+    /// A hundredth of the least transit, from 5 to 20 µs, and never more than a quarter of the bound on lateness; a
+    /// fiftieth where full packets follow one another within 20 µs.
     #[default]
     Precise,
     /// The bound on lateness but for a quarter of it, or for 80 µs if that is more; never less than the precise one.
@@ -79,10 +82,12 @@ pub enum Quantum {
 }
 
 impl Quantum {
-    /// The quantum of a link through which any packet takes at least `least_transit`, and may be late by `bound`.
-    pub fn of(self, bound: LatenessBound, least_transit: Span) -> Span {
+    /// The quantum of a link through which any packet takes at least `least_transit`, and may be late by `bound`. Full
+    /// packets leave it every `packet_time` at most; zero where no rate keeps them apart.
+    pub fn of(self, bound: LatenessBound, least_transit: Span, packet_time: Span) -> Span {
         let bound = bound.of(least_transit).nanos();
-        let of_link = least_transit.nanos() / PRECISE_PART;
+        let is_fast = packet_time > Span::ZERO && packet_time < MOST_PRECISE;
+        let of_link = least_transit.nanos() / if is_fast { PRECISE_PART_OF_FAST } else { PRECISE_PART };
         let precise = of_link.clamp(LEAST_PRECISE.nanos(), MOST_PRECISE.nanos()).min(bound / RESERVED_PART);
         let reserved = (bound / RESERVED_PART).max(LEAST_RESERVED.nanos());
         Span::from_nanos(match self {
@@ -105,22 +110,34 @@ mod tests {
 
     #[test]
     fn a_precise_quantum_is_a_hundredth_of_the_least_transit_from_5_to_20_us() {
-        let precise = |transit| Quantum::Precise.of(USUAL, micros(transit));
+        let precise = |transit| Quantum::Precise.of(USUAL, micros(transit), micros(20));
         assert_eq!([0, 500, 1_000, 2_000, 160_000].map(precise), [5, 5, 10, 20, 20].map(micros));
         // A user's own bound limits it.
         let strict = "10 us".parse().unwrap();
-        assert_eq!(Quantum::Precise.of(strict, micros(20_000)), Span::from_nanos(2_500));
-        assert_eq!(Quantum::None.of(USUAL, micros(20_000)), Span::ZERO);
+        assert_eq!(Quantum::Precise.of(strict, micros(20_000), Span::ZERO), Span::from_nanos(2_500));
+        assert_eq!(Quantum::None.of(USUAL, micros(20_000), micros(1)), Span::ZERO);
+    }
+
+    #[test]
+    fn a_precise_quantum_is_a_fiftieth_where_no_timer_tells_packets_apart() {
+        let precise = |transit, packet_ns| Quantum::Precise.of(USUAL, micros(transit), Span::from_nanos(packet_ns));
+        assert_eq!([1_200, 19_999].map(|packet_ns| precise(500, packet_ns)), [10, 10].map(micros));
+        // Slower links, and those without a rate.
+        assert_eq!([20_000, 1_000_000, 0].map(|packet_ns| precise(500, packet_ns)), [5, 5, 5].map(micros));
+        assert_eq!([100, 1_000, 20_000].map(|transit| precise(transit, 1_200)), [5, 20, 20].map(micros));
     }
 
     #[test]
     fn the_widest_quantum_leaves_a_part_of_the_bound_to_the_timer() {
-        let widest = |transit| Quantum::Widest.of(USUAL, micros(transit));
+        let widest = |transit| Quantum::Widest.of(USUAL, micros(transit), Span::ZERO);
         // Bounds of 1 ms and 8 ms, and twice the floor of 100 µs.
         assert_eq!([20_000, 160_000, 500, 2_000].map(widest), [750, 6_000, 20, 20].map(micros));
         for transit in (0..100_000).step_by(77).map(micros) {
-            let (precise, widest) = (Quantum::Precise.of(USUAL, transit), Quantum::Widest.of(USUAL, transit));
-            assert!(precise <= widest && widest < USUAL.of(transit), "{transit}");
+            for packet_time in [0, 1, 20].map(micros) {
+                let [precise, widest] =
+                    [Quantum::Precise, Quantum::Widest].map(|quantum| quantum.of(USUAL, transit, packet_time));
+                assert!(precise <= widest && widest < USUAL.of(transit), "{transit}");
+            }
         }
     }
 

@@ -27,6 +27,9 @@ use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
 /// Number of packets read from a port before the other one gets a look.
 const READ_LIMIT: usize = 64;
 
+/// Length of packets by which a link is fast or slow.
+const FULL_PACKET_BYTES: u32 = 1500;
+
 /// Number of bytes of a discarded packet in the input log.
 const DISCARDED_HEADER_BYTES: usize = 64;
 /// Limit on the machine's work before the loop looks around: some milliseconds.
@@ -253,13 +256,26 @@ impl LiveLink {
         self.next_deadline = emission.min(self.recorder.next_tick().unwrap_or(Time::NEVER));
         let least_transit = self.machine.least_transit();
         self.may_leave_unread = least_transit.min(self.unread_limit);
+        let packet_time = self.packet_time();
         let timings = &mut self.measurements.timings;
-        self.together_within = self.quantum.of(timings.bound(), least_transit);
+        self.together_within = self.quantum.of(timings.bound(), least_transit, packet_time);
         if self.unread_limit > Span::ZERO {
             // What comes meanwhile has to find room.
             self.together_within = self.together_within.min(self.unread_limit);
         }
         timings.departures_within(self.together_within);
+    }
+
+    /// Time for which a full packet occupies the path in the direction where that is shorter; zero where no rate is
+    /// limited. Nobody asks a cell, whose users are many and whose rates are low.
+    fn packet_time(&self) -> Span {
+        if self.ports.len() > 2 {
+            return Span::ZERO;
+        }
+        let transit = |port, bytes| self.machine.least_transit_of(self.driven_to, port, bytes);
+        let times = [PortId::CLIENT, PortId::SERVER]
+            .map(|port| transit(port, 2 * FULL_PACKET_BYTES) - transit(port, FULL_PACKET_BYTES));
+        times.into_iter().filter(|time| *time > Span::ZERO).min().unwrap_or(Span::ZERO)
     }
 
     /// The loop was away from the ports from `from` until `until`.
