@@ -43,7 +43,6 @@ def test_the_link_of_seawinds_case_study_is_built_by_clicks(page: Page, served: 
     build(page)
     compose(page, "case-study", "virtual", "10 kB", 3)
     seven = table_of(page, "case-study", "virtual")["virtual/limit=7packets"]
-    print(seven)
     assert list(seven.values())[1] == "3"
     # 10 kB and headers at 9600 bit/s take 9 s at least.
     assert 9 < float(list(seven.values())[4].split()[0]) < 30

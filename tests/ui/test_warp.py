@@ -53,7 +53,6 @@ def test_the_case_study_is_run_in_warp_and_read_off_the_page(page: Page, served:
     build(page)
     compose(page, "in-warp", "warp", "102400 B", 3)
     table = table_of(page, "in-warp", "warp")
-    print(table)
     # The study has 114 to 131 s, without time stamps; 102,400 bytes alone take 85 s.
     elapsed = float(list(table["warp/limit=7packets"].values())[4].split()[0])
     assert 95 < elapsed < 160

@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -39,8 +43,13 @@ OPTIONS = [
     # The certificate of the server is its own.
     "--ignore-certificate-errors",
 ]
-THEIR_INPUT, THEIR_OUTPUT = 3, 4
-"""Descriptors at which Chromium expects its pipe."""
+PUT_AND_RUN = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Program that puts the pipe where Chromium expects it: here the numbers may be in use."""
 
 END_S = 10.0
 """For the browser to end once its pipe is closed, before it is killed."""
@@ -53,7 +62,14 @@ class BrowserError(Exception):
 class Browser:
     """A browser; ``events`` are those that came and were not yet taken."""
 
-    def __init__(self, program: str, profile: Path, sockets: Path, patience_s: float) -> None:
+    def __init__(
+        self,
+        program: str,
+        profile: Path,
+        sockets: Path,
+        patience_s: float,
+        options: Sequence[str] = (),
+    ) -> None:
         """Start it.
 
         Args:
@@ -61,29 +77,29 @@ class Browser:
             profile: an empty folder, for all that the browser writes.
             sockets: an empty folder for its socket, whose path is limited to some 100 characters.
             patience_s: longest wait for one answer or event.
+            options: further options, which come before those of all browsers.
 
         Raises:
             OSError: the program is not there, or cannot be started.
 
         """
         self._patience_s = patience_s
-        pipes = [os.pipe(), os.pipe()]
-        # Elsewhere than at the numbers that Chromium expects, whatever was free.
-        apart = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for pair in pipes for fd in pair]
-        for pair in pipes:
-            os.close(pair[0])
-            os.close(pair[1])
-        os.dup2(apart[0], THEIR_INPUT)
-        os.dup2(apart[3], THEIR_OUTPUT)
-        self._write, self._read = apart[1], apart[2]
-        os.close(apart[0])
-        os.close(apart[3])
+        found = shutil.which(program)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
+        theirs_in, self._write = os.pipe()
+        self._read, theirs_out = os.pipe()
+        # Elsewhere than at the numbers that Chromium expects.
+        theirs = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 20) for fd in (theirs_in, theirs_out)]
+        os.close(theirs_in)
+        os.close(theirs_out)
         own = {"HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "TMPDIR": str(sockets)}
-        words = [program, *OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={profile}"]
+        words = [sys.executable, "-I", "-S", "-c", PUT_AND_RUN, *(str(fd) for fd in theirs), found]
+        words += [*OPTIONS, *options, "--remote-debugging-pipe", f"--user-data-dir={profile}"]
         try:
             self._process = subprocess.Popen(
                 [*words, "about:blank"],
-                pass_fds=(THEIR_INPUT, THEIR_OUTPUT),
+                pass_fds=theirs,
                 env=os.environ | own,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -92,8 +108,8 @@ class Browser:
                 start_new_session=True,
             )
         finally:
-            os.close(THEIR_INPUT)
-            os.close(THEIR_OUTPUT)
+            for fd in theirs:
+                os.close(fd)
         self._number = 0
         self._unread = b""
         self.events: list[dict[str, Any]] = []
