@@ -160,10 +160,9 @@ def _parse_chunk(
 
 def _optional(values: NDArray[np.int64], present: NDArray[np.bool_]) -> pl.Series:
     """Return values with nulls where there are none."""
-    selected = pl.DataFrame({"value": values, "present": present}).select(
-        pl.when("present").then("value").cast(pl.UInt32)
-    )
-    return selected.to_series()
+    series = pl.Series(values.astype(np.uint32))
+    absent = np.flatnonzero(~present)
+    return series.scatter(absent, None) if len(absent) else series
 
 
 def _skip_extensions(head: NDArray[np.uint8], captured: int) -> tuple[int, int]:
@@ -209,21 +208,11 @@ def _sack_blocks(
     ends: NDArray[np.int64],
 ) -> pl.Series:
     """Return the edges of SACK blocks in the options between ``begins`` and ``ends``."""
-    rows: list[int] = []
-    edges: list[int] = []
+    found: list[list[int] | None] = [None] * len(head)
     for row in np.flatnonzero(candidates).tolist():
         end = min(int(ends[row]), int(captured[row]), _HEAD)
-        found = _sack_of_options(head[row, begins[row] : end].tobytes())
-        rows += [row] * len(found)
-        edges += found
-    if not rows:
-        return pl.repeat(None, len(head), dtype=PARSED_COLUMNS["sack"], eager=True)
-    # One list for each packet that has any; built as a join, for a list for each of all packets
-    # takes longer than all the rest.
-    flat = pl.DataFrame({"row": rows, "edge": edges}, schema={"row": pl.Int64, "edge": pl.UInt32})
-    lists = flat.group_by("row", maintain_order=True).agg("edge")
-    everyone = pl.DataFrame({"row": np.arange(len(head))})
-    return everyone.join(lists, on="row", how="left", maintain_order="left")["edge"]
+        found[row] = _sack_of_options(head[row, begins[row] : end].tobytes()) or None
+    return pl.Series(found, dtype=PARSED_COLUMNS["sack"])
 
 
 def _sack_of_options(options: bytes) -> list[int]:
