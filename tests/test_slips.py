@@ -45,7 +45,9 @@ SLIPS = [
     ("exec --rate|-5 Mbit/s|-- true", 2, "`-5 Mbit/s` is not a rate: it is negative"),
     ("exec --delay|-1 ms|-- true", 2, "it is negative"),
     ("exec --replications -1 -- true", 2, "invalid value '-1' for '--replications <N>'"),
-    ("sim --seed -1", 2, "invalid value '-1' for '--seed <N>'"),
+    ("sim --seed -1", 2, "invalid value '-1' for '--seed <N>': it is not a whole number from 0 on"),
+    ("exec --frob -- true", 2, "unexpected argument '--frob' found\n\nUsage"),
+    ("plot run --frob", 2, "a similar argument exists: '--from'\n\nUsage"),
     ("send --bytes -5 server", 2, "it is negative"),
     ("recv --port -1", 2, "invalid value '-1' for '--port <N>'"),
     (
@@ -166,10 +168,10 @@ def test_paths_that_share_nothing_are_told(tmp_path: Path) -> None:
 
 def test_equal_replications_are_told(tmp_path: Path) -> None:
     workload = ["--rate", "1 Mbit/s", "--workload", "tcp bytes=20000", "--replications", "3"]
-    assert "nothing random changes these runs" in airpath("sim", *workload, cwd=tmp_path).stderr
+    assert "all 3 runs are identical" in airpath("sim", *workload, cwd=tmp_path).stderr
     lossy = airpath("sim", *workload, "--loss", "20%", "--seed", "1", cwd=tmp_path)
     assert lossy.returncode == 0
-    assert "nothing random" not in lossy.stderr
+    assert "identical" not in lossy.stderr
 
 
 def test_a_window_in_bytes_without_room_for_the_last_packet_is_advised_against(
@@ -180,6 +182,10 @@ def test_a_window_in_bytes_without_room_for_the_last_packet_is_advised_against(
     assert "the queue of 64000 bytes has no room for it behind 64000 bytes" in told
     (tmp_path / "link.toml").write_text(WINDOW.replace('limit = "64 kB"', 'limit = "66 kB"'))
     assert "advice" not in airpath("check", "link.toml", cwd=tmp_path).stdout
+
+
+def test_help_of_schema_tells_of_experiments(tmp_path: Path) -> None:
+    assert "--experiment" in airpath("schema", "--help", cwd=tmp_path).stdout
 
 
 def test_help_of_a_command_is_its_help(tmp_path: Path) -> None:

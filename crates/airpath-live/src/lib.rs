@@ -43,6 +43,7 @@ mod series;
 pub mod session;
 pub mod side_by_side;
 pub mod socket_losses;
+mod subordinate;
 pub mod supervise;
 pub mod tcp_state;
 pub mod tuning;

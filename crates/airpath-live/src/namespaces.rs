@@ -9,6 +9,7 @@ mod barrier;
 mod mounts;
 mod net;
 mod sysctl;
+mod terminals;
 
 pub use mounts::{HostNames, MountNamespace};
 pub use net::NetNamespace;

@@ -16,6 +16,7 @@ use crate::capability::{Capabilities, number};
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
 use crate::refusal::{explain_refusal, restricting_setting};
+use crate::subordinate::Mapper;
 
 /// Source of this process's right to make namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,8 @@ pub fn is_privileged() -> Result<bool> {
 /// Detects privilege or enters a user namespace. Must be called while the
 /// process has one thread only (a rule of the kernel). With `as_root` an
 /// ordinary user becomes uid 0 of the new user namespace; otherwise the uid
-/// stays what it is.
+/// stays what it is. Where the user has subordinate ids, they are the other users
+/// and groups in it.
 ///
 /// # Errors
 /// [`LiveError::Forbidden`] names the setting that has to change.
@@ -68,17 +70,28 @@ pub fn acquire(as_root: bool) -> Result<Privilege> {
     if is_privileged()? && (!as_root || uid.is_root()) {
         return Ok(Privilege::Privileged);
     }
+    let (inside_uid, inside_gid) = if as_root { (0, 0) } else { (uid.as_raw(), gid.as_raw()) };
+    let mapper = Mapper::start((uid, gid), (inside_uid, inside_gid));
     unshare(CloneFlags::CLONE_NEWUSER).map_err(|errno| explain_refusal("a user namespace", errno))?;
+    let mapped = mapper.map(Mapper::map).unwrap_or_default();
+    if !mapped.groups {
+        give_up_setgroups()?;
+        fs::write("/proc/self/gid_map", format!("{inside_gid} {gid} 1")).map_err(map_refused)?;
+    }
+    if !mapped.users {
+        fs::write("/proc/self/uid_map", format!("{inside_uid} {uid} 1")).map_err(map_refused)?;
+    }
+    Ok(Privilege::UserNamespace { as_root })
+}
+
+/// Lets an ordinary user map a gid.
+fn give_up_setgroups() -> Result<()> {
     // An unprivileged user may map a gid only after giving up setgroups. The
     // file is absent on kernels that have no such rule.
     match fs::write("/proc/self/setgroups", "deny") {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(map_refused(error)),
-        _ => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(map_refused(error)),
+        _ => Ok(()),
     }
-    let (inside_uid, inside_gid) = if as_root { (0, 0) } else { (uid.as_raw(), gid.as_raw()) };
-    fs::write("/proc/self/uid_map", format!("{inside_uid} {uid} 1")).map_err(map_refused)?;
-    fs::write("/proc/self/gid_map", format!("{inside_gid} {gid} 1")).map_err(map_refused)?;
-    Ok(Privilege::UserNamespace { as_root })
 }
 
 /// True if the network namespace may be configured with the capabilities in force: it belongs to this process's

@@ -332,7 +332,9 @@ impl Session {
                 (None, FarEnd::Fresh, _) => Some(NO_NAME_SERVER),
                 (None, FarEnd::Internet, _) => Some(INTERNET_NAME_SERVERS),
             };
-            let mounts = MountNamespace::create(&network, &names, resolv_conf, options.confine)?;
+            // A command at the client's end has the user's own terminal, which fresh ones would hide.
+            let log_ins = end == End::Server && privilege::in_user_namespace();
+            let mounts = MountNamespace::create(&network, &names, resolv_conf, options.confine, log_ins)?;
             for note in mounts.notes() {
                 if !report.notes.contains(note) {
                     report.notes.push(note.clone());

@@ -5,6 +5,7 @@
 //! before a command, and values with a space that are not quoted.
 
 use std::ffi::{OsStr, OsString};
+use std::num::{IntErrorKind, ParseIntError};
 
 use airpath_core::length::BYTES_UNITS;
 use airpath_core::rate::RATE_UNITS;
@@ -22,7 +23,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Mistake> 
     let words = joined(&Cli::command(), words);
     Cli::try_parse_from(&words).map_err(|error| match hint(&words, &error) {
         Some(hint) => Mistake::Told(hint),
-        None => Mistake::Parser(error),
+        None => Mistake::Parser(without_a_detour(error)),
     })
 }
 
@@ -74,8 +75,35 @@ fn begins_with_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// A better message than the parser's, where a word was taken for an argument that is none.
+/// The parser's message without the advice to put an unknown option behind `--`, which makes it the command.
+fn without_a_detour(mut error: Error) -> Error {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => error.kind() == ErrorKind::UnknownArgument && word.starts_with("--"),
+        _ => false,
+    };
+    if unknown {
+        error.remove(ContextKind::Suggested);
+    }
+    error
+}
+
+/// Message about a number that has something else than digits; the parser tells it of strings and digits.
+fn no_number(error: &Error) -> Option<String> {
+    let source = std::error::Error::source(error)?.downcast_ref::<ParseIntError>()?;
+    let (Some(ContextValue::String(option)), Some(ContextValue::String(value))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
+    else {
+        return None;
+    };
+    let told = format!("invalid value '{value}' for '{option}': it is not a whole number from 0 on");
+    (*source.kind() == IntErrorKind::InvalidDigit).then_some(told)
+}
+
+/// A better message than the parser's, where a word was taken for an argument that is none, or for a number.
 fn hint(words: &[OsString], error: &Error) -> Option<String> {
+    if let Some(told) = no_number(error) {
+        return Some(told);
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     if error.kind() != ErrorKind::UnknownArgument || word.starts_with('-') {
         return None;

@@ -337,7 +337,8 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
                 // What starts the peer on a line need not listen.
                 let timeout = (!request.lines.replace(End::Server)).then_some(request.server_timeout);
                 let whose = Whose { link: number, user: *user };
-                servers.push(Server { end: server, clients, whose, line, timeout });
+                let forwarded = request.host_ports.iter().map(|port| port.port).collect();
+                servers.push(Server { end: server, clients, whose, line, timeout, forwarded });
             }
         }
     }

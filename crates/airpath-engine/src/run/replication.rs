@@ -130,7 +130,8 @@ pub fn summarise(finished: &[Finished], folder: Option<&Path>) {
         quantile(&sorted, 0.9)
     );
     let (first, last) = (&sorted[0], &sorted[sorted.len() - 1]);
-    if finished.len() > 1 && first.seconds.to_bits() == last.seconds.to_bits() {
+    // Runs that came to the same in everything are told apart from these, by `tell_same`.
+    if finished.len() > 1 && first.seconds.to_bits() == last.seconds.to_bits() && !all_the_same(finished) {
         say!(
             "airpath: all took the same time: nothing random changes these runs, and one replication says as much; add \
              for example --loss 1%"

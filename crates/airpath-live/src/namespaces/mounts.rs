@@ -16,7 +16,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::net::on_helper_thread;
-use super::{NetNamespace, barrier};
+use super::{NetNamespace, barrier, terminals};
 use crate::error::{Attempting, LiveError, Result};
 use crate::refusal::explain_refusal;
 
@@ -92,7 +92,8 @@ impl MountNamespace {
 
     /// Copies the caller's mount namespace and changes the copy for commands
     /// in `network`. `resolv_conf` replaces /etc/resolv.conf when given.
-    /// Where commands are `confined`, they cannot set the host's kernel.
+    /// Where commands are `confined`, they cannot set the host's kernel. With `log_ins`, those who log in get
+    /// terminals that this user namespace can hand over.
     ///
     /// # Errors
     /// When a mount namespace cannot be made.
@@ -101,6 +102,7 @@ impl MountNamespace {
         names: &HostNames,
         resolv_conf: Option<&str>,
         confined: bool,
+        log_ins: bool,
     ) -> Result<Self> {
         on_helper_thread(|| {
             setns(network, CloneFlags::CLONE_NEWNET).attempting(|| "enter a network namespace".into())?;
@@ -115,6 +117,10 @@ impl MountNamespace {
             let mut files = vec![("hosts", HOSTS, hosts.as_str())];
             if let Some(text) = resolv_conf {
                 files.push(("resolv.conf", "/etc/resolv.conf", text));
+            }
+            let groups = if log_ins { terminals::provide() } else { None };
+            if let Some(text) = &groups {
+                files.push(("group", terminals::GROUPS, text));
             }
             let mut notes = replace_files(&files)?;
             let has_own_hosts = !notes.iter().any(|note| note.starts_with(HOSTS));

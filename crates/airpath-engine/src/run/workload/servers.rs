@@ -29,6 +29,8 @@ pub struct Server<'a> {
     pub line: &'a str,
     /// Maximum time until it is ready; without one it need not become ready.
     pub timeout: Option<Span>,
+    /// Ports at its end that lead to the host, where nothing else can listen.
+    pub forwarded: Vec<u16>,
 }
 
 /// A server's command that was started, and is not yet known to be ready.
@@ -80,7 +82,8 @@ impl Workload<'_> {
     /// # Errors
     /// When it ends first or is not ready in time, with what to do.
     pub fn wait_for_server(&mut self, started: StartedServer<'_>) -> Result<Option<Ended>> {
-        let StartedServer { id, mut watch, server: Server { end: server, clients, whose, line, timeout } } = started;
+        let StartedServer { id, mut watch, server } = started;
+        let Server { end: server, clients, whose, line, timeout, forwarded } = server;
         let user = whose.user;
         let Some(timeout) = timeout else { return Ok(None) };
         let begun = Instant::now();
@@ -95,10 +98,11 @@ impl Workload<'_> {
             }
             if let Some(end) = self.commands.ended(id) {
                 return Err(Failure::not_ready(format!(
-                    "the server's command{} ended before it was ready ({}): {line}\n  {}",
+                    "the server's command{} ended before it was ready ({}): {line}\n  {}{}",
                     of(user),
                     describe(end),
-                    why_ended(end)
+                    why_ended(end),
+                    taken(&forwarded)
                 )));
             }
             if begun.elapsed() >= Duration::from_nanos(timeout.nanos()) {
@@ -115,6 +119,15 @@ impl Workload<'_> {
 /// " of alice", behind "the server's command"; empty where it is that of all.
 fn of(user: Option<&User>) -> String {
     user.map(|user| format!(" of {}", user.name)).unwrap_or_default()
+}
+
+/// The ports that a server cannot have, behind the advice.
+fn taken(forwarded: &[u16]) -> String {
+    if forwarded.is_empty() {
+        return String::new();
+    }
+    let ports: Vec<String> = forwarded.iter().map(u16::to_string).collect();
+    format!(" Taken there by --host-port: {}.", ports.join(", "))
 }
 
 /// Advice on a server's command that ended before it was ready.
