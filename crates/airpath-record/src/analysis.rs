@@ -56,7 +56,15 @@ pub fn analyse(recording: &Recording, packets: &[Packets]) -> Analysis {
         let place = recording.parts.iter().position(|part| part.direction == way && part.load == kind)?;
         packets.get(place)
     };
-    let material = |way: Way| Material { saturating: find(way, Kind::Saturating), light: find(way, Kind::Light) };
+    let train = |way: Way| {
+        let part = recording.parts.iter().find(|part| part.direction == way && part.load == Kind::Light);
+        part.map_or(1, |part| part.train_packets)
+    };
+    let material = |way: Way| Material {
+        saturating: find(way, Kind::Saturating),
+        light: find(way, Kind::Light),
+        train: train(way),
+    };
     let any = |way: Way| recording.parts.iter().any(|part| part.direction == way);
     let estimate = |offset_ns: &dyn Fn(u64) -> i128| {
         Way::ALL.map(|way| {
@@ -131,6 +139,7 @@ mod tests {
             direction: *direction,
             packet_bytes: 100,
             interval_ns: Some(50_000_000),
+            train_packets: 1,
             file: String::new(),
             overflowed: 0,
             complete: true,

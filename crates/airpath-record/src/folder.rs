@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use airpath_log::place;
 
 use crate::analysis::{Analysis, analyse};
+use crate::estimate::trains;
 use crate::recording::{FORMAT_VERSION, Kind, Part, Recording, Way};
 use crate::records::Packets;
 use crate::scenario;
@@ -95,6 +96,9 @@ impl Folder {
         for way in Way::ALL {
             if let Some(trace) = analysis.of(way).and_then(scenario::trace) {
                 self.write(&scenario::trace_file(way), &trace)?;
+            }
+            if let Some(trains) = analysis.of(way).and_then(|estimates| estimates.trains.as_ref()) {
+                self.write(&scenario::light_file(way), &trains::text(trains))?;
             }
         }
         for (part, these) in recording.parts.iter().zip(packets) {

@@ -64,12 +64,20 @@ pub struct Part {
     pub packet_bytes: u32,
     /// Interval between packets of a light load, in ns.
     pub interval_ns: Option<u64>,
+    /// Number of packets of each train of a light load.
+    #[serde(default = "one")]
+    pub train_packets: u32,
     /// Name of the file with the packets, within the folder.
     pub file: String,
     /// Packets for which the receiver's socket had no room.
     pub overflowed: u64,
     /// True if the phase came to its end; false if it was ended early.
     pub complete: bool,
+}
+
+/// A train of earlier recordings.
+const fn one() -> u32 {
+    1
 }
 
 /// Comparison of the two clocks.

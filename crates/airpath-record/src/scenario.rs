@@ -18,9 +18,18 @@ pub fn trace_file(way: Way) -> String {
     format!("{}.trace", way.name())
 }
 
-/// Opportunities of a direction as a trace of mm-link; none where its rate is constant.
+/// Name of the file with the trains of a direction.
+pub fn light_file(way: Way) -> String {
+    format!("{}.light", way.name())
+}
+
+/// Opportunities of a direction as a trace of mm-link;
+/// none where its rate is constant and no trains were sent.
 pub fn trace(estimates: &Estimates) -> Option<String> {
-    let capacity = estimates.capacity.as_ref().filter(|capacity| capacity.course == Course::Varying)?;
+    let capacity = estimates
+        .capacity
+        .as_ref()
+        .filter(|capacity| capacity.course == Course::Varying || estimates.trains.is_some())?;
     Some(capacity.opportunities_ms.iter().fold(String::new(), |mut text, ms| {
         let _ = writeln!(text, "{ms}");
         text
@@ -110,6 +119,21 @@ fn quoted(text: &str) -> String {
 fn direction(text: &mut String, way: Way, estimates: &Estimates) {
     let _ = writeln!(text, "\n[hops.{}]", way.name());
     match &estimates.capacity {
+        Some(capacity) if estimates.trains.is_some() => {
+            let (light, heavy) = (light_file(way), trace_file(way));
+            remark(
+                text,
+                &format!(
+                    "Trains on the idle path, and {} of IP packets under load; the delay is that of the trains.",
+                    rate(capacity.rate_bits_per_second).trim_matches('"')
+                ),
+            );
+            let _ = writeln!(text, "rate = {{ type = \"cellreplay\", light = \"{light}\", heavy = \"{heavy}\" }}");
+            remark(text, "Packets wait in the link: the limit of the queue was measured, and is not replayed.");
+            let _ = writeln!(text, "send_buffer = \"unlimited\"");
+            rest(text, estimates);
+            return;
+        }
         Some(capacity) if capacity.course == Course::Varying => {
             let file = trace_file(way);
             remark(
@@ -144,6 +168,11 @@ fn direction(text: &mut String, way: Way, estimates: &Estimates) {
             ),
         }
     }
+    rest(text, estimates);
+}
+
+/// Losses, reordering and copies.
+fn rest(text: &mut String, estimates: &Estimates) {
     match &estimates.loss {
         Some(loss) => errors(text, loss),
         None => remark(text, "Losses were not measured."),

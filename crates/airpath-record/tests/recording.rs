@@ -31,7 +31,7 @@ fn phase(load: Load, uplink: bool, downlink: bool, millis: u64, length_bytes: u3
 
 fn part(load: Kind, direction: Way, packet_bytes: u32) -> Part {
     let file = format!("{}-{}.csv", direction.name(), load.name());
-    Part { load, direction, packet_bytes, interval_ns: None, file, overflowed: 0, complete: true }
+    Part { load, direction, packet_bytes, interval_ns: None, train_packets: 1, file, overflowed: 0, complete: true }
 }
 
 #[test]

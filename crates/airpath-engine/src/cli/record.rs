@@ -19,6 +19,7 @@ Examples:
   airpath recv --listen ::                                             # on the other host
   airpath record --to other.example --out results/path                 # on this one
   airpath record --to other.example --out results/path --mode light --duration '60 s'
+  airpath record --to other.example --out results/path --train 10      # as CellReplay does
   airpath record --from results/path --json                            # estimate again, without the network
   airpath exec --scenario results/path/scenario.toml -- ping server    # replay
   airpath exec --rate '5 Mbit/s' --delay '20 ms' --server 'airpath recv --once' -- airpath record --to server --out path
@@ -47,7 +48,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "DIR", required_unless_present = "from")]
     pub out: Option<PathBuf>,
     /// Estimate the recording in this directory again, without the network.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["to", "out", "mode", "duration", "max_bytes", "rate_limit", "uplink_only", "downlink_only", "length", "light_length", "light_interval", "queue_delay", "synchronised"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["to", "out", "mode", "duration", "max_bytes", "rate_limit", "uplink_only", "downlink_only", "length", "light_length", "train", "light_interval", "queue_delay", "synchronised"])]
     pub from: Option<PathBuf>,
     /// Loads: saturating (capacity, queue, reordering), light (delay, losses), or both.
     #[arg(long, value_enum, default_value = "both")]
@@ -70,9 +71,14 @@ pub struct RecordArgs {
     /// Length of the packets of the saturating load in bytes, with headers [default: what the path carries, at most 1500].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub length: Option<u64>,
-    /// Length of the packets of the light load in bytes, with headers.
-    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "100 bytes")]
-    pub light_length: u64,
+    /// Length of the packets of the light load in bytes, with headers [default: 100; with --train that of the saturating
+    /// load].
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub light_length: Option<u64>,
+    /// Packets of each train of the light load; with more than one, the scenario replays the path under light and heavy
+    /// load by the rate `cellreplay`.
+    #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub train: u32,
     /// Interval of the packets of the light load [default: ten times the transmission time, at least 10 ms].
     #[arg(long, value_name = "TIME")]
     pub light_interval: Option<Span>,

@@ -10,6 +10,7 @@ pub mod order;
 mod quantiles;
 pub mod queue;
 pub mod share;
+pub mod trains;
 
 use serde::Serialize;
 
@@ -20,6 +21,7 @@ use loss::Loss;
 use order::{Order, Reordering};
 use queue::{Backlog, Queue};
 use share::Share;
+use trains::Train;
 
 /// Packets of one direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +30,8 @@ pub struct Material<'a> {
     pub saturating: Option<&'a Packets>,
     /// Those of the light load.
     pub light: Option<&'a Packets>,
+    /// Packets of each train of the light load; 0 or 1 where it has none.
+    pub train: u32,
 }
 
 /// Load under which losses were counted.
@@ -57,12 +61,17 @@ pub struct Estimates {
     pub duplicates: Option<Share>,
     /// Queue.
     pub queue: Option<Queue>,
+    /// Trains of the light load, where it has some.
+    #[serde(skip)]
+    pub trains: Option<Vec<Train>>,
 }
 
 /// Estimates one direction: `offset_ns` is the receiver's clock less the sender's, at a time of the sender.
 pub fn direction(material: Material<'_>, offset_ns: impl Fn(u64) -> i128) -> Estimates {
     let saturated = material.saturating.map(|packets| (packets, Order::of(packets)));
-    let idle = material.light.map(|packets| (packets, Order::of(packets)));
+    // What follows in a train has waited for those before it.
+    let first = material.light.map(|packets| trains::firsts(packets, material.train));
+    let idle = first.as_ref().map(|packets| (packets, Order::of(packets)));
     let light_loss = material.light.and_then(|packets| loss::loss(&lost(packets)));
     let mut lost_share = light_loss.as_ref().map_or(0.0, |loss| loss.share.share);
     let measure = |lost_share: f64| {
@@ -111,6 +120,10 @@ pub fn direction(material: Material<'_>, offset_ns: impl Fn(u64) -> i128) -> Est
         reordering: closest.and_then(|(_, order)| order::reordering(order)),
         duplicates: closest.and_then(|(packets, _)| duplicates(packets)),
         queue,
+        trains: material
+            .light
+            .filter(|_| material.train > 1)
+            .and_then(|packets| trains::trains(packets, material.train, &offset_ns)),
     }
 }
 

@@ -24,6 +24,8 @@ use crate::terminal::say;
 
 /// Longest packet of the saturating load unless another is asked for: an opportunity of mm-link.
 const LONGEST_BYTES: u32 = 1_500;
+/// Length of the packets of a light load without trains, in bytes.
+const SHORT_BYTES: u32 = 100;
 /// Interval of the light load on a path of unknown capacity. No multiple of 1 ms, so that packets meet slots and
 /// opportunities of a link in all phases (RFC 2330, section 11.1, on synchronisation).
 const UNKNOWN_INTERVAL: Duration = Duration::from_micros(20_070);
@@ -41,7 +43,8 @@ pub struct Phases {
     most_bytes: u64,
     most_rate_bits_per_second: u64,
     length_bytes: Option<u32>,
-    light_bytes: u32,
+    light_bytes: Option<u32>,
+    train: u32,
     interval: Option<Duration>,
     deepest: Duration,
 }
@@ -68,7 +71,8 @@ impl Phases {
             most_bytes: args.max_bytes,
             most_rate_bits_per_second: args.rate_limit.bits_per_second(),
             length_bytes: args.length.map(|bytes| length("--length", bytes)).transpose()?,
-            light_bytes: length("--light-length", args.light_length)?,
+            light_bytes: args.light_length.map(|bytes| length("--light-length", bytes)).transpose()?,
+            train: args.train,
             interval,
             deepest: duration(args.queue_delay),
         };
@@ -78,7 +82,9 @@ impl Phases {
         if phases.most_bytes < 10_000 {
             return Err(Failure::usage("--max-bytes: at least 10 kB are needed for any estimate"));
         }
-        for phase in [phases.saturating(Way::Uplink, LONGEST_BYTES, 1), phases.light(UNKNOWN_INTERVAL)] {
+        for phase in
+            [phases.saturating(Way::Uplink, LONGEST_BYTES, 1), phases.light(phases.unknown_interval(), LONGEST_BYTES)]
+        {
             if let Some(problem) = phase.problem() {
                 return Err(Failure::usage(format!("the options ask for more than is possible: {problem}")));
             }
@@ -118,13 +124,23 @@ impl Phases {
         }
     }
 
-    fn light(&self, interval: Duration) -> Phase {
+    /// Interval on a path of unknown capacity: that of one packet, for each of a train.
+    fn unknown_interval(&self) -> Duration {
+        UNKNOWN_INTERVAL * self.train
+    }
+
+    /// Length of the packets of the light load; those of trains are as long as the saturating ones, `long_bytes`.
+    fn light_bytes(&self, long_bytes: u32) -> u32 {
+        self.light_bytes.unwrap_or(if self.train > 1 { long_bytes } else { SHORT_BYTES })
+    }
+
+    fn light(&self, interval: Duration, long_bytes: u32) -> Phase {
         Phase {
-            load: Load::Light { interval: self.interval.unwrap_or(interval), train: 1 },
+            load: Load::Light { interval: self.interval.unwrap_or(interval), train: self.train },
             uplink: self.wanted(Way::Uplink),
             downlink: self.wanted(Way::Downlink),
             duration: self.duration,
-            length_bytes: self.light_bytes,
+            length_bytes: self.light_bytes(long_bytes),
             most_bytes: self.most_bytes,
             most_rate_bits_per_second: self.most_rate_bits_per_second,
             deepest: Duration::ZERO,
@@ -144,11 +160,12 @@ impl Phases {
         let mut slowest = None;
         let (saturating, light) = self.count();
         // The light load takes its part of the bytes from what is left.
-        let light_bytes = light * 2 * u64::from(self.light_bytes) * 100 * self.duration.as_secs().max(1);
-        let left = self.most_bytes.saturating_sub(light_bytes).max(self.most_bytes / 2);
         let mtu = recorder.path_mtu_bytes();
         let carried = if mtu == 0 { LONGEST_BYTES } else { mtu.clamp(LEAST_LENGTH_BYTES, LONGEST_BYTES) };
         let length_bytes = self.length_bytes.unwrap_or(carried);
+        let short_bytes = self.light_bytes(length_bytes);
+        let light_bytes = light * 2 * u64::from(short_bytes) * 100 * self.duration.as_secs().max(1);
+        let left = self.most_bytes.saturating_sub(light_bytes).max(self.most_bytes / 2);
         for way in Way::ALL.into_iter().filter(|way| saturating > 0 && self.wanted(*way)) {
             let phase = Phase { most_bytes: left / saturating, ..self.saturating(way, length_bytes, 1) };
             if interruption.signal().is_some() {
@@ -159,7 +176,7 @@ impl Phases {
                 return (packets, Err(failure));
             }
             let last = packets.last().filter(|_| recording.parts.last().is_some_and(|part| part.direction == way));
-            let material = Material { saturating: last, light: None };
+            let material = Material { saturating: last, ..Material::default() };
             match direction(material, |_| 0).capacity {
                 Some(Capacity { rate_bits_per_second, .. }) => {
                     slowest = Some(slowest.unwrap_or(f64::INFINITY).min(rate_bits_per_second));
@@ -172,11 +189,12 @@ impl Phases {
             }
         }
         if light > 0 && interruption.signal().is_none() {
-            let interval = slowest.map_or(UNKNOWN_INTERVAL, |rate: f64| {
-                let seconds = SPARE * f64::from(self.light_bytes) * 8.0 / rate;
+            let interval = slowest.map_or(self.unknown_interval(), |rate: f64| {
+                let seconds = SPARE * f64::from(short_bytes) * f64::from(self.train) * 8.0 / rate;
                 Duration::from_secs_f64(seconds.min(10.0)).max(LEAST_INTERVAL)
             });
-            let outcome = one(&self.light(interval), recorder, recording, folder, interruption, &mut packets);
+            let outcome =
+                one(&self.light(interval, length_bytes), recorder, recording, folder, interruption, &mut packets);
             if let Err(failure) = outcome {
                 return (packets, Err(failure));
             }
@@ -199,16 +217,16 @@ fn one(
     watch.end();
     let Outcome { uplink, downlink, overflowed, clock_set, failure: broken } =
         outcome.map_err(|error| failure(&error))?;
-    let (load, interval_ns) = match phase.load {
-        Load::Saturating => (Kind::Saturating, None),
-        Load::Light { interval, .. } => (Kind::Light, Some(interval.as_nanos() as u64)),
+    let (load, interval_ns, train_packets) = match phase.load {
+        Load::Saturating => (Kind::Saturating, None, 1),
+        Load::Light { interval, train } => (Kind::Light, Some(interval.as_nanos() as u64), train),
     };
     let complete = broken.is_none() && interruption.signal().is_none();
     for (way, these, overflowed) in [(Way::Uplink, uplink, overflowed[0]), (Way::Downlink, downlink, overflowed[1])] {
         let Some(these) = these.filter(|these| !these.all.is_empty()) else { continue };
         let file = format!("{}-{}.csv", way.name(), load.name());
         let packet_bytes = phase.length_bytes;
-        let part = Part { load, direction: way, packet_bytes, interval_ns, file, overflowed, complete };
+        let part = Part { load, direction: way, packet_bytes, interval_ns, train_packets, file, overflowed, complete };
         if overflowed > 0 {
             recording.warnings.push(format!(
                 "the receiver of the {} had no room for {overflowed} packets, which count as lost: its host was too \
