@@ -91,6 +91,32 @@ pub fn limit_unsent(socket: &TcpStream, bytes: u32) -> io::Result<()> {
     set_number(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as libc::c_int)
 }
 
+/// Signs of life of the peer: asked for when nothing has come for `idle`, and every `interval` from then on. After
+/// `probes` without an answer the connection fails.
+#[derive(Clone, Copy, Debug)]
+pub struct KeepAlive {
+    /// Time without a word of the peer until the first probe; whole seconds count.
+    pub idle: Duration,
+    /// Time between probes; whole seconds count.
+    pub interval: Duration,
+    /// Number of probes.
+    pub probes: u32,
+}
+
+impl KeepAlive {
+    /// Has the kernel ask the peer of `socket`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set(self, socket: &TcpStream) -> io::Result<()> {
+        let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX).max(1);
+        setsockopt(socket, sockopt::TcpKeepIdle, &seconds(self.idle))?;
+        setsockopt(socket, sockopt::TcpKeepInterval, &seconds(self.interval))?;
+        setsockopt(socket, sockopt::TcpKeepCount, &self.probes)?;
+        Ok(setsockopt(socket, sockopt::KeepAlive, &true)?)
+    }
+}
+
 /// Listens on `port` of `address`, or of every address of either family.
 ///
 /// # Errors

@@ -26,6 +26,7 @@ use crate::plan::{Load, MOST_PACKETS, Phase};
 use crate::records::Packets;
 use crate::server::clock_set;
 use crate::wire::VERSION;
+use crate::wire::alive::ask_behind;
 use crate::wire::datagram::Datagram;
 use crate::wire::message::{Arrival, ENTRIES, Ending, Message, unexpected};
 
@@ -88,6 +89,7 @@ impl Recorder {
         let midway = |error: io::Error| LoadError::midway(ends.remote, 0, &error);
         (&connection).write_all(&Opening::recording(VERSION)).map_err(midway)?;
         connection.set_read_timeout(Some(FIRST_WORD)).map_err(midway)?;
+        ask_behind(&connection, Duration::ZERO).map_err(midway)?;
         let (datagram_port, clock_port, token) = match Message::read(&mut &connection) {
             Ok(Message::Ready { datagram_port, clock_port, token }) => (datagram_port, clock_port, token),
             Ok(other) => return Err(midway(unexpected(&other))),
@@ -160,6 +162,7 @@ impl Recorder {
             return Err(LoadError::request(problem));
         }
         self.connection.set_read_timeout(Some(phase.duration + BEYOND)).map_err(midway)?;
+        ask_behind(&self.connection, phase.duration).map_err(midway)?;
         Message::Begin(*phase).write(&mut &self.connection).map_err(midway)?;
         match Message::read(&mut &self.connection).map_err(midway)? {
             Message::Begun => {}

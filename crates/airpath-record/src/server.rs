@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
+use std::time::Duration;
 
 use airpath_clocks::server::Server as ClockServer;
 use airpath_clocks::simulated::Error;
@@ -22,6 +23,7 @@ use crate::phase::shared::Shared;
 use crate::phase::socket::PathSocket;
 use crate::plan::{Load, Phase};
 use crate::wire::VERSION;
+use crate::wire::alive::ask_behind;
 use crate::wire::message::{Arrival, ENTRIES, Ending, Message};
 
 /// Greatest change of CLOCK_REALTIME less CLOCK_MONOTONIC that is no step of the clock, in ns.
@@ -57,6 +59,7 @@ pub fn serve(connection: &TcpStream, version: u64, error: Error) -> Result<()> {
              same airpath at both ends"
         ));
     }
+    ask_behind(connection, Duration::ZERO).map_err(midway)?;
     let opened = PathSocket::new(ends.local.ip(), ends.remote.ip(), None, token(), error);
     let socket = match opened {
         Ok(socket) => socket,
@@ -162,6 +165,7 @@ impl Session<'_> {
             *phases = (number, Some(Arc::clone(&shared)));
             shared
         };
+        ask_behind(self.connection, phase.duration)?;
         self.tell(&Message::Begun)?;
         std::thread::Builder::new().spawn_scoped(scope, move || {
             if let Err(error) = self.phase(&phase, &shared) {

@@ -4,6 +4,7 @@
 //! Protocol of a recording, version [`VERSION`]: messages over the TCP connection that asked for it, and
 //! datagrams of the path itself.
 
+pub mod alive;
 pub mod datagram;
 pub mod message;
 
