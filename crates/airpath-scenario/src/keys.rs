@@ -118,8 +118,16 @@ pub fn is_table(schema: &Value, root: &Value) -> bool {
 /// The schema of key `name` of a table, whatever its type.
 pub fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
     let (_, schema) = resolve(schema, root);
-    let of_variants = || variants(schema, root).iter().find_map(|variant| variant.properties().get(name));
-    properties(schema, root).get(name).or_else(of_variants)
+    let of_variants =
+        || variants(schema, root).into_iter().find_map(|variant| own_property(variant.schema, root, name));
+    own_property(schema, root, name).or_else(of_variants)
+}
+
+/// What [`properties`] have of this name. They are not collected for it: scenarios ask for many keys of large tables.
+fn own_property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
+    let referred = reference(schema, root).and_then(|(_, definition)| own_property(definition, root, name));
+    let of_parts = || schema["allOf"].as_array().into_iter().flatten().find_map(|part| own_property(part, root, name));
+    referred.or_else(of_parts).or_else(|| schema["properties"].get(name))
 }
 
 /// The keys of a table, without those of its variants.

@@ -15,6 +15,7 @@ mod runs;
 mod scenario;
 mod texts;
 mod traces;
+mod tunnel;
 
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,8 @@ pub enum Target {
     PppFrames,
     /// Language of the engines of a run on two hosts.
     Hosts,
+    /// Frames of a gateway's tunnel over TCP.
+    Tunnel,
     /// Breaks on purpose.
     #[value(hide = true)]
     Broken,
@@ -69,7 +72,7 @@ pub enum Target {
 
 impl Target {
     /// All that the product has.
-    pub const ALL: [Target; 16] = [
+    pub const ALL: [Target; 17] = [
         Target::Packets,
         Target::Scenario,
         Target::Texts,
@@ -86,6 +89,7 @@ impl Target {
         Target::Tls,
         Target::PppFrames,
         Target::Hosts,
+        Target::Tunnel,
     ];
 
     /// The name of the target, and of the folder of its seeds.
@@ -107,6 +111,7 @@ impl Target {
             Target::Tls => "tls",
             Target::PppFrames => "ppp-frames",
             Target::Hosts => "hosts",
+            Target::Tunnel => "tunnel",
             Target::Broken => "broken",
         }
     }
@@ -118,6 +123,7 @@ impl Target {
             Target::Texts => texts::seeds(),
             Target::Load => load::seeds(),
             Target::Hosts => hosts::seeds(),
+            Target::Tunnel => tunnel::seeds(),
             Target::Broken => broken::seeds(),
             Target::Dns
             | Target::Http
@@ -146,6 +152,7 @@ impl Target {
             }
             Target::PppFrames => protocols::run_ppp(input),
             Target::Hosts => hosts::run(input),
+            Target::Tunnel => tunnel::run(input),
             Target::Broken => broken::run(input),
         }
     }

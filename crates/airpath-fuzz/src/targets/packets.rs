@@ -8,7 +8,7 @@ use airpath_live::packet_bytes::{ChecksumWork, Segmenter, complete_checksum, noi
 use airpath_live::ports::{OffloadHeader, Segmentation};
 use airpath_packet::edit::{ecn_of, set_ecn, shorten};
 use airpath_packet::flow::flow_number;
-use airpath_packet::protocols::{Sequences, describe};
+use airpath_packet::protocols::{PROTOCOLS, Packet, Sequences, Told, describe};
 use airpath_packet::{Headers, PacketFilter};
 
 const HEAD_BYTES: usize = 10;
@@ -33,6 +33,17 @@ pub fn run(input: &[u8]) {
     let mut sequences = Sequences::default();
     for kept in [packet.len(), packet.len() / 2, 20.min(packet.len())] {
         assert!(!describe(&packet[..kept], packet.len() as u32, &mut sequences).is_empty());
+        protocols(&Packet::new(&packet[..kept], packet.len() as u32));
+    }
+}
+
+/// Every recogniser and every printer, whatever the packet is.
+fn protocols(packet: &Packet<'_>) {
+    for protocol in PROTOCOLS {
+        let _ = (protocol.recognises)(packet);
+        if let Some(Told::Instead(text) | Told::Behind(text)) = (protocol.prints)(packet, &mut Sequences::default()) {
+            assert!(!text.is_empty(), "{} tells nothing", protocol.name);
+        }
     }
 }
 

@@ -8,14 +8,14 @@
 
 use std::net::Ipv4Addr;
 
-use airpath_ppp::{Configuration, Endpoint, Fcs, Framer};
+use airpath_ppp::{Authentication, Configuration, Credentials, Endpoint, Fcs, Framer, Method};
 
-const PROTOCOLS: [u16; 5] = [0xc021, 0x8021, 0x8057, 0x0021, 0xc023];
+const PROTOCOLS: [u16; 6] = [0xc021, 0x8021, 0x8057, 0x0021, 0xc023, 0xc223];
 const SECOND_NS: u64 = 1_000_000_000;
 
 pub fn run(input: &[u8]) {
     let (&mode, bytes) = input.split_first().unwrap_or((&0, &[]));
-    let mut ends = [end(1, Some(Ipv4Addr::new(10, 0, 0, 1))), end(2, None)];
+    let mut ends = [end(1, Some(Ipv4Addr::new(10, 0, 0, 1)), mode), end(2, None, mode)];
     ends.iter_mut().for_each(|end| end.open(0));
     if mode & 1 == 1 {
         exchange(&mut ends, 0, SECOND_NS);
@@ -38,7 +38,7 @@ pub fn run(input: &[u8]) {
         while let [protocol, length, contents @ ..] = rest {
             let (information, behind) = contents.split_at(contents.len().min(usize::from(*length)));
             let mut line = Vec::new();
-            Framer::new(Fcs::Bits16).write(PROTOCOLS[usize::from(*protocol) % 5], information, &mut line);
+            Framer::new(Fcs::Bits16).write(PROTOCOLS[usize::from(*protocol) % PROTOCOLS.len()], information, &mut line);
             ends[0].receive(now_ns, &line);
             now_ns += SECOND_NS / 10;
             rest = behind;
@@ -54,9 +54,25 @@ pub fn run(input: &[u8]) {
     }
 }
 
-fn end(magic_number: u32, address: Option<Ipv4Addr>) -> Endpoint {
+/// The first end demands the name of the second one, and may have long sequences, as bits of `mode` say.
+fn end(magic_number: u32, address: Option<Ipv4Addr>, mode: u8) -> Endpoint {
     let peer_address = address.map(|_| Ipv4Addr::new(10, 0, 0, 2));
-    Endpoint::new(Configuration { address, peer_address, magic_number, ..Configuration::default() })
+    let peers = vec![Credentials { name: b"mobile".to_vec(), password: b"s3cret".to_vec() }];
+    let demanded = match (address.is_some(), mode >> 3 & 3) {
+        (true, 1) => Some(Method::Pap),
+        (true, 2) => Some(Method::Chap),
+        _ => None,
+    };
+    let authentication = Authentication { ours: peers.first().cloned(), demanded, peers, ..Authentication::default() };
+    let long_sequences = mode & 32 == 32;
+    Endpoint::new(Configuration {
+        address,
+        peer_address,
+        magic_number,
+        authentication,
+        long_sequences,
+        ..Configuration::default()
+    })
 }
 
 /// Noise by a script: each byte says how many bytes pass, and what happens to the next one.
