@@ -292,6 +292,7 @@ def test_what_cannot_be_joined_is_told(airpath: Airpath, tmp_path: Path) -> None
         assert "same network namespace" in refused(*between(f"netns:{gw}", f"netns:{gw}"))
         assert "no process" in refused(*between("pid:4194304", f"netns:{gw}"))
         assert "two ends" in refused(*between(f"netns:{gw}"))
+        assert "--lan NAME" in refused()
         assert "netns:NAME" in refused(*between("eth1", "eth2"))
         assert "docker" in refused(*between("docker:nothing-of-this-name", f"netns:{gw}"))
         assert "--internet" in refused(*interfaces(networks), "--internet")

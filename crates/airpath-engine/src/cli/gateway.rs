@@ -43,7 +43,7 @@ pub struct GatewayArgs {
     #[command(flatten)]
     pub run: RunArgs,
     /// The two ends: network namespaces, containers or interfaces; the client's first.
-    #[arg(long, value_name = "END,END", help_heading = "Ends", required_unless_present_any = ["print_scenario", "client_interface", "lan"], conflicts_with_all = ["client_interface", "server_interface", "lan"])]
+    #[arg(long, value_name = "END,END", help_heading = "Ends", conflicts_with_all = ["client_interface", "server_interface", "lan"])]
     pub between: Option<String>,
     /// Interface to the clients' network, the mobile side.
     #[arg(long, value_name = "NAME", help_heading = "Ends", requires = "server_interface")]

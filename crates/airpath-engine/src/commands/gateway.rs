@@ -34,6 +34,7 @@ pub fn run(args: &GatewayArgs) -> Result<i32> {
     if let Some(option) = of_commands(&args.run) {
         return Err(Failure::usage(format!("{option} is for commands at the ends; a gateway runs none")));
     }
+    let ends = ends(args)?;
     if args.duration.is_some_and(|duration| duration.nanos() == 0) {
         return Err(Failure::usage("--duration: nothing passes in no time; leave it out to run until Ctrl-C"));
     }
@@ -51,7 +52,9 @@ pub fn run(args: &GatewayArgs) -> Result<i32> {
              `airpath shell` (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN)",
         ));
     }
-    let places = places(args)?;
+    let opening = Opening { force: args.force };
+    let open = |text: &String| attachments::open(text, opening).map(Arc::from).map_err(Failure::live);
+    let places: [Arc<dyn Place>; 2] = [open(&ends[0])?, open(&ends[1])?];
     attachments::check([&*places[0], &*places[1]]).map_err(Failure::live)?;
     // Sockets at the ends are not the run's.
     request.tcp_state = TcpStateMode::Off;
@@ -64,26 +67,23 @@ pub fn run(args: &GatewayArgs) -> Result<i32> {
     exec::start(request, false)
 }
 
-/// The places of the client's end and of the server's.
-fn places(args: &GatewayArgs) -> Result<[Arc<dyn Place>; 2]> {
-    let texts = match (&args.between, &args.client_interface, &args.server_interface) {
+/// The client's end and the server's, as text.
+fn ends(args: &GatewayArgs) -> Result<[String; 2]> {
+    match (&args.between, &args.client_interface, &args.server_interface) {
         (Some(between), ..) => match between.split(',').map(str::trim).collect::<Vec<_>>().as_slice() {
-            [client, server] => [(*client).to_owned(), (*server).to_owned()],
-            _ => {
-                return Err(Failure::usage(format!(
-                    "--between '{between}': name two ends with a comma between them, as in --between netns:a,netns:b"
-                )));
-            }
+            [client, server] => Ok([(*client).to_owned(), (*server).to_owned()]),
+            _ => Err(Failure::usage(format!(
+                "--between '{between}': name two ends with a comma between them, as in --between netns:a,netns:b"
+            ))),
         },
         (None, ..) if args.lan.is_some() => {
-            [format!("interface:{}", args.lan.as_deref().unwrap_or_default()), USUAL_ROUTER.to_owned()]
+            Ok([format!("interface:{}", args.lan.as_deref().unwrap_or_default()), USUAL_ROUTER.to_owned()])
         }
-        (None, Some(client), Some(server)) => [client, server].map(|name| format!("interface:{name}")),
-        (None, ..) => return Err(Failure::usage("name both ends: --between END,END, or an interface for each end")),
-    };
-    let opening = Opening { force: args.force };
-    let open = |text: &String| attachments::open(text, opening).map(Arc::from).map_err(Failure::live);
-    Ok([open(&texts[0])?, open(&texts[1])?])
+        (None, Some(client), Some(server)) => Ok([client, server].map(|name| format!("interface:{name}"))),
+        (None, ..) => Err(Failure::usage(
+            "name both ends: --client-interface NAME --server-interface NAME, --between END,END, or --lan NAME",
+        )),
+    }
 }
 
 /// The first option given that concerns commands alone.
