@@ -123,7 +123,8 @@ pub fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'
     own_property(schema, root, name).or_else(of_variants)
 }
 
-/// What [`properties`] have of this name. They are not collected for it: scenarios ask for many keys of large tables.
+/// The property of this name among [`properties`], which are not collected for it: scenarios ask for many keys of large
+/// tables.
 fn own_property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
     let referred = reference(schema, root).and_then(|(_, definition)| own_property(definition, root, name));
     let of_parts = || schema["allOf"].as_array().into_iter().flatten().find_map(|part| own_property(part, root, name));
