@@ -315,8 +315,9 @@ def open_results(root: Path, *, damaged: bool = False) -> Results:
     """
     path = root / PLAN
     if not path.is_file():
+        runs = "; airpath analyse and report take runs of airpath exec and sim"
         message = f"{root} is no results folder of airpath run: it has no {PLAN}"
-        raise FolderError(message)
+        raise FolderError(message + (runs if root.is_dir() else ""))
     try:
         version = parse_json(read_text(path))["format_version"]
     except OSError as error:
