@@ -115,6 +115,16 @@ class Lab:
                 found.append(int(path.name))
         return sorted(found)
 
+    def runner(self, beside: int | None = None) -> int:
+        """Return the process that runs a far engine: the first one of its process namespace."""
+        for pid in self.engines(beside):
+            status = Path(f"/proc/{pid}/status").read_text()
+            numbers = next(line for line in status.splitlines() if line.startswith("NSpid:"))
+            if numbers.split()[2:] == ["1"]:
+                return pid
+        msg = "no far engine runs"
+        raise AssertionError(msg)
+
     def close(self) -> None:
         """End all hosts."""
         for process in (self.farther, self.far, self.near):

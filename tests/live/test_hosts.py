@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -314,7 +315,7 @@ def test_the_loss_of_the_third_host_ends_all(airpath: Airpath, lab: Lab) -> None
     """The run ends, names the host, and has the logs of all three."""
     out = airpath.path("run")
     process = recording(airpath, lab, chain(airpath, lab), out)
-    os.kill(lab.engines(lab.farther_pid)[-1], signal.SIGKILL)
+    os.kill(lab.runner(lab.farther_pid), signal.SIGKILL)
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 125, errors
     manifest = json.loads((out / "run.json").read_text())
@@ -325,6 +326,36 @@ def test_the_loss_of_the_third_host_ends_all(airpath: Airpath, lab: Lab) -> None
         assert airpath.run("log", out / "hosts" / part).check().out.count("delivered") > 5
     assert not any(lab.cache().iterdir())
     await_true(lambda: not lab.engines())
+
+
+def test_the_log_of_a_host_that_is_lost_for_good_is_here(airpath: Airpath, lab: Lab) -> None:
+    """The log there is copied while it grows; what cannot be fetched any more is here so far."""
+    out = airpath.path("run")
+    process = airpath.start(
+        *("exec", "--scenario", scenario(airpath, lab), "--out", out),
+        *("--", "ping", "-i", "0.02", "server"),
+        user=lab.user,
+        stdout=subprocess.DEVNULL,
+    )
+    copy = out / "hosts/lab2/events.arrow"
+    await_true(lambda: copy.exists() and copy.stat().st_size > 20_000)
+    there = next(lab.cache().iterdir())
+    shutil.rmtree(there)
+    for pid in lab.engines():
+        os.kill(pid, signal.SIGKILL)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 125, errors
+    assert f"in its folder {there}, and could not be fetched" in errors
+    assert f"during the run is in {out}" in errors
+    of_part = {
+        part: [json.loads(row) for row in airpath.run("log", folder, "--json").out.splitlines()]
+        for part, folder in (("local", out / "hosts/local"), ("lab2", copy.parent))
+    }
+    last = {part: events[-1]["time_ns"] for part, events in of_part.items()}
+    # What waits in the engine's memory, what grew since the last look, and a busy machine.
+    assert last["local"] - last["lab2"] < 5_000_000_000, last
+    assert sum(event["kind"] == "delivered" for event in of_part["lab2"]) > 5
+    assert not list(out.glob("hosts/.*"))
 
 
 def test_an_ordinary_user_needs_no_rights_at_either_end(airpath: Airpath, lab: Lab) -> None:
@@ -360,7 +391,7 @@ def test_what_was_recorded_stays_when_the_other_host_is_lost(
     process = recording(airpath, lab, scenario(airpath, lab), out)
     errors = ""
     if victim == "engine":
-        os.kill(lab.engines()[-1], signal.SIGKILL)
+        os.kill(lab.runner(), signal.SIGKILL)
     else:
         lab.cut()
         assert process.stderr

@@ -6,20 +6,20 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use airpath_core::{Direction, End, Span};
 use airpath_live::clock;
 use airpath_live::ports::PortKind;
-use airpath_log::Manifest;
 use airpath_log::manifest::Status;
+use airpath_log::{Manifest, files};
 use airpath_scenario::{HERE, Part, Scenario};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde_json::json;
 
-use super::fetch::{Fetcher, Leftovers};
+use super::fetch::{Fetcher, Recorded};
 use super::gather::{self, Collected, Gathered};
 use super::launch::{launch, open_json};
 use crate::error::{Failure, Result};
@@ -72,23 +72,17 @@ pub fn start(mut request: RunRequest, parts: Vec<Part>, install: bool) -> Result
     let Prepared { others, subtracted, tunnel } =
         prepare(&request, parts.clone(), install).inspect_err(|_| take_back(&request, made))?;
     let begun = begin(&request, &parts[0], &others, subtracted, tunnel, made);
-    let hang_up = |other: Other| (other.connection.hang_up(), other.part, other.folder);
-    let endings: Vec<(Ending, Part, String)> = others.into_iter().map(hang_up).collect();
-    let mut folders = Vec::new();
-    for (number, (ending, part, folder)) in endings.into_iter().enumerate() {
+    let endings: Vec<Ending> = others.into_iter().map(|other| other.connection.hang_up()).collect();
+    for (number, ending) in endings.into_iter().enumerate() {
         // The engine there removes its folder at its end; this command ends no earlier.
-        ending.wait(if begun.as_ref().is_ok_and(|ended| ended.taken[number]) {
-            ssh::PATIENCE
-        } else {
-            ssh::SHORT_PATIENCE
-        });
-        folders.push((part, folder));
+        let is_taken = begun.as_ref().is_ok_and(|ended| ended.taken[number]);
+        ending.wait(if is_taken { ssh::PATIENCE } else { ssh::SHORT_PATIENCE });
     }
-    let Ended { status, fetchers, .. } = begun.inspect_err(|_| take_back(&request, made))?;
-    for (fetcher, (part, folder)) in fetchers.into_iter().zip(folders) {
-        let into = request.out.as_ref().map(|out| out.join(HOSTS).join(&part.name));
-        let missing = into.filter(|into| into.parent().is_some_and(Path::exists) && !into.join("run.json").exists());
-        fetcher.finish(missing.map(|into| Leftovers { part, folder, into }));
+    let Ended { status, taken, fetchers } = begun.inspect_err(|_| take_back(&request, made))?;
+    // A run that did not begin has no folder any more.
+    let has_begun = request.out.as_ref().is_some_and(|out| out.join(files::MANIFEST).exists());
+    for (fetcher, taken) in fetchers.into_iter().zip(taken) {
+        fetcher.finish(has_begun && !taken);
     }
     Ok(status)
 }
@@ -134,12 +128,18 @@ fn begin(
         });
     }
     let borders = [Border { end: End::Server, tunnel }];
-    let fetchers = others.iter().map(|_| Fetcher::start()).collect::<Result<Vec<_>>>()?;
+    let recorded = |(other, out): (&Other, &PathBuf)| Recorded {
+        part: other.part.clone(),
+        folder: other.folder.clone(),
+        into: out.join(HOSTS).join(&other.part.name),
+    };
+    let recorded = request.out.iter().flat_map(|out| others.iter().map(move |other| (other, out))).map(recorded);
+    let fetchers = recorded.map(|recorded| Fetcher::start(&recorded)).collect::<Result<Vec<_>>>()?;
     // The engine's process tells this one whose results came.
     let flag = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
     let taken: Vec<EventFd> = (others.iter().map(flag).collect::<std::result::Result<_, _>>())
         .map_err(|errno| Failure::new(format!("cannot make an event: {errno}")))?;
-    let status = launch(local, |process, local| {
+    let launched = launch(local, |process, local| {
         let (mut channels, ports) = match Channels::start(&joins, &borders, 0) {
             Ok(started) => started,
             Err(failure) => return told(&failure),
@@ -148,6 +148,7 @@ fn begin(
         let finished = outcome.and_then(|outcome| conclude::finish(local, outcome));
         let concluded = finished.and_then(|finished| {
             let mut collected = Vec::new();
+            fetchers.iter().for_each(Fetcher::stop);
             for ((channel, other), taken) in channels.all.iter().zip(others).zip(&taken) {
                 collected.push(collect(channel, other, whole.out.as_deref())?);
                 let _ = taken.write(1);
@@ -157,12 +158,20 @@ fn begin(
         });
         channels.stop_asking();
         concluded.unwrap_or_else(|failure| {
+            fetchers.iter().for_each(Fetcher::stop);
             if !note_failure(whole, local, others, &failure) {
                 take_back(whole, made);
             }
             told(&failure)
         })
-    })?;
+    });
+    let status = match launched {
+        Ok(status) => status,
+        Err(failure) => {
+            fetchers.into_iter().for_each(|fetcher| fetcher.finish(false));
+            return Err(failure);
+        }
+    };
     Ok(Ended { taken: taken.iter().map(|taken| taken.read().is_ok()).collect(), status, fetchers })
 }
 
@@ -423,7 +432,7 @@ fn collect(channel: &Channel, other: &Other, out: Option<&Path>) -> Result<Colle
                 Said::Chunk(bytes) => Piece::Chunk(bytes),
             })
         };
-        transfer::take(&out.join(HOSTS).join(&other.part.name), files, &mut hear)?;
+        transfer::replace(&out.join(HOSTS).join(&other.part.name), files, &mut hear)?;
     }
     channel.say(&Word::Taken {});
     let wrong = |what: &str, error: serde_json::Error| Failure::new(format!("{}: its {what}: {error}", about()));

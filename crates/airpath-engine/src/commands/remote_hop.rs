@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use airpath_core::End;
 use airpath_live::clock;
 use airpath_log::Manifest;
 use airpath_scenario::{HERE, Scenario};
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::unistd::{dup2_stdin, dup2_stdout};
 use serde_json::Value;
 
@@ -24,6 +26,7 @@ use crate::hosts::Patient;
 use crate::hosts::channel::{Border, Channels, Join};
 use crate::hosts::mouth::SILENCE;
 use crate::hosts::ssh::COMMAND;
+use crate::hosts::stream::Growing;
 use crate::hosts::transfer::{self, Piece};
 use crate::hosts::tunnel::Tunnel;
 use crate::hosts::wire::{self, Frame, GREETING, PROTOCOL, Word};
@@ -36,6 +39,8 @@ use crate::status;
 const RUN: &str = "run";
 /// Folder of the scenario and its files.
 const SENT: &str = "sent";
+/// Interval between looks at a log that grows, in ms.
+const LOOKS_MS: u8 = 250;
 /// Time for an engine that lost its connection to end: longer than its silence, shorter than the patience of whoever
 /// asks for its folder.
 const ENGINES_END: Duration = Duration::from_secs(20);
@@ -68,9 +73,10 @@ pub fn run() -> Result<i32> {
                 let told = Word::Told { number, receive_ns, transmit_ns: clock::realtime_ns(), ahead_ns };
                 line.say(&told).map_err(failed)?;
             }
-            Word::Fetch { .. } | Word::Setup { .. } => {
+            Word::Fetch { .. } | Word::Follow { .. } | Word::Setup { .. } => {
                 let served = match word {
                     Word::Fetch { folder } => line.hand_over(&folder),
+                    Word::Follow { folder } => line.send_as_it_grows(&folder),
                     word => line.serve(word),
                 };
                 return served.or_else(|failure| {
@@ -91,7 +97,6 @@ struct Line {
 
 impl Line {
     fn of_standard_streams() -> io::Result<Line> {
-        use std::os::fd::AsFd;
         let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         dup2_stdin(File::open("/dev/null")?)?;
@@ -118,13 +123,30 @@ impl Line {
         self.hear()?.ok_or_else(|| Failure::new("the connection ended"))
     }
 
+    /// Sends the log of a run as it grows, until whoever asked for it ends the connection, or the folder is gone.
+    fn send_as_it_grows(&mut self, folder: &str) -> Result<i32> {
+        let run = known_folder(folder)?.join(RUN);
+        let mut growing = Growing::default();
+        loop {
+            let mut ends = [PollFd::new(self.input.as_fd(), PollFlags::POLLIN)];
+            let asked = poll(&mut ends, LOOKS_MS).map_err(|errno| Failure::new(format!("cannot wait: {errno}")))?;
+            if asked > 0 {
+                return Ok(0);
+            }
+            let output = &mut self.output;
+            let looked = growing.look(&run, &mut |frame| wire::write_frame(output, frame));
+            match looked {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(0),
+                _ if run.parent().is_none_or(|folder| !folder.exists()) => return Ok(0),
+                _ => {}
+            }
+        }
+    }
+
     /// Sends what a run that broke off has left, and removes it once it has come.
     fn hand_over(&mut self, folder: &str) -> Result<i32> {
-        let folder = PathBuf::from(folder);
+        let folder = known_folder(folder)?;
         let failed = |error: io::Error| Failure::new(format!("cannot read {}: {error}", folder.display()));
-        if folder.parent() != Some(&runs_folder()?) || folder.file_name().is_none() {
-            return Err(Failure::new(format!("{} is no folder of a run", folder.display())));
-        }
         // The engine that ran may still finish its log.
         let _lock = claim(&folder, ENGINES_END).map_err(failed)?;
         let run = folder.join(RUN);
@@ -219,6 +241,15 @@ fn runs_folder() -> Result<PathBuf> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let cache = cache.or_else(home).ok_or_else(|| Failure::new("there is no home folder on the other host"))?;
     Ok(cache.join("airpath/hosts"))
+}
+
+/// The folder of a run that the near engine names.
+fn known_folder(folder: &str) -> Result<PathBuf> {
+    let folder = PathBuf::from(folder);
+    if folder.parent() != Some(&runs_folder()?) || folder.file_name().is_none() {
+        return Err(Failure::new(format!("{} is no folder of a run", folder.display())));
+    }
+    Ok(folder)
 }
 
 /// Claims `folder`, which the processes of the engine that writes there do for as long as they live; waits for them for

@@ -9,6 +9,7 @@ pub mod clocks;
 pub mod mouth;
 mod patient;
 pub mod ssh;
+pub mod stream;
 pub mod transfer;
 pub mod tunnel;
 pub mod wire;

@@ -29,8 +29,12 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Time for `ssh` to end where a run broke off, perhaps because nobody answers any more.
 pub const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// Options of every connection: no question to a user, and an early end where nobody answers.
-const OPTIONS: [&str; 6] =
-    ["-T", "-oBatchMode=yes", "-oConnectTimeout=10", "-oIPQoS=af21", "-oClearAllForwardings=yes", "-oLogLevel=ERROR"];
+const OPTIONS: [&str; 5] =
+    ["-T", "-oBatchMode=yes", "-oConnectTimeout=10", "-oClearAllForwardings=yes", "-oLogLevel=ERROR"];
+/// Options of a connection for packets: low latency.
+const FOR_PACKETS: &str = "-oIPQoS=af21";
+/// Options of a connection for logs beside it: what the packets leave.
+const FOR_LOGS: &str = "-oIPQoS=cs1";
 
 /// A connection to the engine of another host.
 pub struct Connection {
@@ -57,16 +61,28 @@ enum Missing {
 /// # Errors
 /// With what to do: no `ssh`, no such host, no rights, no engine, another version.
 pub fn connect(part: &Part, install: bool) -> Result<Connection> {
+    connect_for(part, install, FOR_PACKETS)
+}
+
+/// Connects to the engine of `part` to fetch its log.
+///
+/// # Errors
+/// As [`connect`].
+pub fn connect_for_logs(part: &Part) -> Result<Connection> {
+    connect_for(part, false, FOR_LOGS)
+}
+
+fn connect_for(part: &Part, install: bool, quality: &str) -> Result<Connection> {
     if part.config.is_some() && path_of("ssh").is_none() {
         return Err(Failure::new(format!(
             "host `{}` is reached by `ssh`, which is not on this host: install it (Debian: openssh-client)",
             part.name
         )));
     }
-    let mut answer = try_to_connect(part);
+    let mut answer = try_to_connect(part, quality);
     if let (Err(Missing::Engine(_)), true) = (&answer, install) {
         install_engine(part)?;
-        answer = try_to_connect(part);
+        answer = try_to_connect(part, quality);
     }
     answer.map_err(|why| match why {
         Missing::Other(what) => Failure::new(what),
@@ -78,10 +94,10 @@ pub fn connect(part: &Part, install: bool) -> Result<Connection> {
     })
 }
 
-fn try_to_connect(part: &Part) -> std::result::Result<Connection, Missing> {
+fn try_to_connect(part: &Part, quality: &str) -> std::result::Result<Connection, Missing> {
     let name = about(part);
     let failed = |error: io::Error| Missing::Other(format!("{name}: cannot start ssh: {error}"));
-    let started = start_command(part).and_then(|mut command| command.spawn());
+    let started = start_command(part, quality).and_then(|mut command| command.spawn());
     let mut child = started.map_err(failed)?;
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Missing::Other(format!("{name}: ssh has no standard streams")));
@@ -139,9 +155,9 @@ pub fn about(part: &Part) -> String {
 }
 
 /// The command that starts the engine of `part`, whose exit status comes behind its output.
-fn start_command(part: &Part) -> io::Result<Command> {
+fn start_command(part: &Part, quality: &str) -> io::Result<Command> {
     if part.config.is_some() {
-        return Ok(command(part, &start_line(part)));
+        return Ok(command(part, &start_line(part), quality));
     }
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!(r#""$@"; {STATUS_LINE}"#)).arg("airpath").arg(std::env::current_exe()?).arg(COMMAND);
@@ -150,10 +166,10 @@ fn start_command(part: &Part) -> io::Result<Command> {
 }
 
 /// `ssh` to the host of `part`, whose exit status comes behind the output of `line`.
-fn command(part: &Part, line: &str) -> Command {
+fn command(part: &Part, line: &str, quality: &str) -> Command {
     let config = part.config.as_ref();
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(format!(r#"ssh "$@"; {STATUS_LINE}"#)).arg("ssh").args(OPTIONS);
+    command.arg("-c").arg(format!(r#"ssh "$@"; {STATUS_LINE}"#)).arg("ssh").args(OPTIONS).arg(quality);
     command.args(config.map_or(&[][..], |config| config.ssh_options.as_slice()));
     command.arg("--").arg(config.map_or("", |config| &config.ssh)).arg(format!("exec sh -c {}", quoted(line)));
     // The terminal's interrupt is for the command at the client's end.
@@ -200,7 +216,7 @@ fn install_engine(part: &Part) -> Result<()> {
          \"$d/{key}/airpath-engine\""
     );
     let engine = File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
-    let output = command(part, &line).stdin(engine).output().map_err(failed)?;
+    let output = command(part, &line, FOR_LOGS).stdin(engine).output().map_err(failed)?;
     let status = wire::read_frame(&mut output.stdout.as_slice()).ok().flatten();
     match status.as_deref().map(wire::parse) {
         Some(Ok(Frame::Status(0))) => Ok(()),

@@ -59,6 +59,42 @@ pub fn send(path: &Path, name: &str, say: &mut dyn FnMut(&[u8])) -> io::Result<(
     Ok(())
 }
 
+/// The path of the file `name` of `bytes` bytes in `folder`.
+///
+/// # Errors
+/// When it would be elsewhere, or is longer than any file of a run.
+pub fn inside(folder: &Path, name: &str, bytes: u64) -> Result<PathBuf> {
+    let inner = Path::new(name);
+    let plain = !name.is_empty() && inner.components().all(|part| matches!(part, Component::Normal(_)));
+    if !plain || bytes > MOST_BYTES {
+        return Err(Failure::new(format!(
+            "the other engine sent the file {name:?} of {bytes} bytes, which is refused"
+        )));
+    }
+    Ok(folder.join(inner))
+}
+
+/// Takes `count` files, which become `folder`: what is there already stays until all have come.
+///
+/// # Errors
+/// As [`take`].
+pub fn replace(folder: &Path, count: u32, hear: &mut dyn FnMut() -> Result<Piece>) -> Result<()> {
+    let failed = |error: io::Error| Failure::new(format!("cannot write {}: {error}", folder.display()));
+    let new = place::temporary(folder);
+    let _ = fs::remove_dir_all(&new);
+    fs::create_dir_all(&new).map_err(failed)?;
+    let taken = take(&new, count, hear).and_then(|()| {
+        if folder.exists() {
+            fs::remove_dir_all(folder).map_err(failed)?;
+        }
+        fs::rename(&new, folder).map_err(failed)
+    });
+    if taken.is_err() {
+        let _ = fs::remove_dir_all(&new);
+    }
+    taken
+}
+
 /// Word or part of a file from the other engine.
 pub enum Piece {
     /// A word.
@@ -79,14 +115,7 @@ pub fn take(folder: &Path, count: u32, hear: &mut dyn FnMut() -> Result<Piece>) 
         let Piece::Word(Word::File { name, bytes }) = hear()? else {
             return Err(Failure::new("the other engine sent no file where one was due"));
         };
-        let inner = Path::new(&name);
-        let plain = !name.is_empty() && inner.components().all(|part| matches!(part, Component::Normal(_)));
-        if !plain || bytes > MOST_BYTES {
-            return Err(Failure::new(format!(
-                "the other engine sent the file {name:?} of {bytes} bytes, which is refused"
-            )));
-        }
-        let path = folder.join(inner);
+        let path = inside(folder, &name, bytes)?;
         let failed = |error: io::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
@@ -137,6 +166,13 @@ mod tests {
             send(&from.path().join(file), &file.display().to_string(), &mut |frame| frames.push(frame.to_vec()))
                 .unwrap();
         }
+        let copy = to.path().join("copy");
+        fs::create_dir(&copy).unwrap();
+        fs::write(copy.join("before"), b"x").unwrap();
+        assert!(replace(&copy, 2, &mut pieces(frames[..2].to_vec())).is_err());
+        assert!(copy.join("before").exists());
+        replace(&copy, 2, &mut pieces(frames.clone())).unwrap();
+        assert_eq!(list(to.path()).unwrap(), ["copy/empty", "copy/files/long"].map(PathBuf::from));
         take(to.path(), 2, &mut pieces(frames)).unwrap();
         assert_eq!(fs::read(to.path().join("files/long")).unwrap(), long);
         assert!(fs::read(to.path().join("empty")).unwrap().is_empty());

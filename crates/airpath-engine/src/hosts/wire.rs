@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::tunnel::Ends;
 
 /// Version of what is said. Engines of different versions do not run together.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// The line with which the engine of another host begins, behind whatever a login shell prints.
 pub const GREETING: &[u8] = b"\nairpath-remote-hop\n";
 /// Limit on what a login shell prints before it.
@@ -103,6 +103,20 @@ pub enum Word {
     Fetch {
         /// The folder.
         folder: String,
+    },
+    /// Send the files in the folder of a run as they grow, until the connection ends.
+    Follow {
+        /// The folder.
+        folder: String,
+    },
+    /// A file of the run has grown; the bytes follow.
+    Grown {
+        /// Its name in the folder.
+        name: String,
+        /// The place of the first byte; 0 for a new file, or one in place of another.
+        from_byte: u64,
+        /// Number of bytes.
+        bytes: u64,
     },
     /// The folder of the run is made.
     Prepared {
@@ -220,6 +234,19 @@ pub fn write_frame(writer: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     bytes.extend_from_slice(frame);
     writer.write_all(&bytes)?;
     writer.flush()
+}
+
+/// The first frame in `bytes`, without its length, and the number of bytes that it takes; none while it is not whole.
+///
+/// # Errors
+/// A length that no frame has.
+pub fn first_frame(bytes: &[u8]) -> io::Result<Option<(&[u8], usize)>> {
+    let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*length) as usize;
+    if !(1..=LONGEST_FRAME_BYTES).contains(&length) {
+        return Err(invalid(format!("a frame of {length} bytes")));
+    }
+    Ok(rest.get(..length).map(|frame| (frame, 4 + length)))
 }
 
 /// Skips what comes before the greeting. Where `ssh` ended without one, returns its exit status.
@@ -342,6 +369,9 @@ mod tests {
     #[test]
     fn what_is_no_frame_is_refused() {
         assert!(read_frame(&mut &[0, 0, 0, 0][..]).is_err());
+        assert!(first_frame(&[0, 0, 0, 0]).is_err() && first_frame(&[1, 0, 0]).unwrap().is_none());
+        assert_eq!(first_frame(&[2, 0, 0, 0, 7, 8, 9]).unwrap(), Some((&[7, 8][..], 6)));
+        assert_eq!(first_frame(&[2, 0, 0, 0, 7]).unwrap(), None);
         assert!(read_frame(&mut &[255, 255, 255, 255, 1][..]).is_err());
         assert_eq!(read_frame(&mut &[1, 0][..]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         for frame in [&[][..], &[7, 1], &[CHUNK], &[STATUS, b'x'], b"\x01{\"word\":\"stop\",\"more\":1}", b"\x01{}"] {
