@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -35,8 +35,30 @@ pub(super) enum Peer {
     From(TcpListener, Vec<IpAddr>),
 }
 
+/// Attempts of this host to connect, which keep their interval however often frames wake the thread.
+#[derive(Debug, Default)]
+struct Attempts {
+    last: Option<Instant>,
+}
+
+impl Attempts {
+    /// Time until the next one at `now`.
+    fn wait(&self, now: Instant) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| ATTEMPT.saturating_sub(now.saturating_duration_since(last)))
+    }
+
+    /// True if the next one is due at `now`, which it is then counted for.
+    fn begin(&mut self, now: Instant) -> bool {
+        let is_due = self.wait(now).is_zero();
+        if is_due {
+            self.last = Some(now);
+        }
+        is_due
+    }
+}
+
 impl Peer {
-    /// A new connection, if there is one at present; waits for it only if there is nothing else to do.
+    /// A new connection, if there is one at present. This host waits for one for at most an attempt.
     fn connection(&self) -> Option<TcpStream> {
         let stream = match self {
             Peer::At(address) => TcpStream::connect_timeout(address, ATTEMPT).ok()?,
@@ -121,12 +143,14 @@ fn is_not_now(error: &io::Error) -> bool {
 pub(super) fn carry(device: &File, peer: &Peer, alive: &OwnedFd, lost: &AtomicU64) {
     let (mut connection, mut was_connected): (Option<Connection>, bool) = (None, false);
     let mut room = vec![0; MOST_FRAME_BYTES];
+    let mut attempts = Attempts::default();
     loop {
-        if connection.is_none() {
+        if connection.is_none() && (matches!(peer, Peer::From(..)) || attempts.begin(Instant::now())) {
             connection = peer.connection().map(Connection::new);
             was_connected |= connection.is_some();
         }
-        let Ok(ready) = wait(device, peer, alive, connection.as_ref()) else { return };
+        let pause = attempts.wait(Instant::now());
+        let Ok(ready) = wait(device, peer, alive, connection.as_ref(), pause) else { return };
         if ready.ends {
             return;
         }
@@ -183,7 +207,14 @@ struct Ready {
     caller: bool,
 }
 
-fn wait(device: &File, peer: &Peer, alive: &OwnedFd, connection: Option<&Connection>) -> nix::Result<Ready> {
+/// Waits for work; for at most `pause` where this host has to connect.
+fn wait(
+    device: &File,
+    peer: &Peer,
+    alive: &OwnedFd,
+    connection: Option<&Connection>,
+    pause: Duration,
+) -> nix::Result<Ready> {
     let reads = PollFlags::POLLIN;
     let has_room = connection.is_none_or(|connection| connection.waiting_bytes() < MOST_WAITING_BYTES);
     let mut watched = vec![
@@ -203,7 +234,8 @@ fn wait(device: &File, peer: &Peer, alive: &OwnedFd, connection: Option<&Connect
         Peer::At(_) => None,
     };
     let timeout = match (connection, peer) {
-        (None, Peer::At(_)) => PollTimeout::try_from(ATTEMPT).unwrap_or(PollTimeout::MAX),
+        // Whole milliseconds, and none too few.
+        (None, Peer::At(_)) => PollTimeout::try_from(pause + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX),
         _ => PollTimeout::NONE,
     };
     match poll(&mut watched, timeout) {
@@ -227,4 +259,51 @@ pub(super) fn start(device: File, peer: Peer, lost: Arc<AtomicU64>) -> io::Resul
     let (alive, held) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     std::thread::Builder::new().name("tunnel".into()).spawn(move || carry(&device, &peer, &alive, &lost))?;
     Ok(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames wake the thread all the time, and the other host refuses at once.
+    #[test]
+    fn attempts_keep_their_interval_however_often_frames_come() {
+        let begun = Instant::now();
+        let mut attempts = Attempts::default();
+        let made: Vec<u64> = (0..2_000).filter(|ms| attempts.begin(begun + Duration::from_millis(*ms))).collect();
+        assert_eq!(made, [0, 500, 1_000, 1_500]);
+        assert_eq!(attempts.wait(begun + Duration::from_millis(1_600)), Duration::from_millis(400));
+    }
+
+    /// A device that always has frames, a host that refuses: the thread dials at its interval, and takes the frames.
+    #[test]
+    fn a_host_that_refuses_is_not_dialled_for_each_frame() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (device, frames) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        device.set_nonblocking(true).unwrap();
+        // Whoever connects is turned away at once.
+        let counted = std::thread::spawn(move || {
+            let mut attempts = 0;
+            listener.set_nonblocking(true).unwrap();
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(900) {
+                attempts += usize::from(listener.accept().is_ok());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            attempts
+        });
+        let lost = Arc::new(AtomicU64::new(0));
+        let alive = start(File::from(OwnedFd::from(device)), Peer::At(address), Arc::clone(&lost)).unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(900) {
+            let _ = frames.send(b"frame");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(alive);
+        // At 0 and at 500 ms; a thread without a processor may make fewer.
+        let attempts = counted.join().unwrap();
+        assert!((1..=2).contains(&attempts), "{attempts}");
+        assert!(lost.load(Ordering::Relaxed) > 0);
+    }
 }
