@@ -75,6 +75,7 @@ def draw(run: Run, span: Span) -> list[Picture]:
         for axis, (direction, hops) in zip(axes, places.items(), strict=True):
             mine = pl.col("direction") == direction
             _panel(axis, hops, times.filter(mine), drops.filter(mine))
+            _name_hosts(axis, hops, run)
             axis.set_xlabel(f"{DIRECTION_TEXTS[direction]}: {axis.get_xlabel()}")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
@@ -90,6 +91,16 @@ def _hops(run: Run, direction: str) -> list[str]:
     order = entered.with_columns(place=pl.col("time_ns").rank("ordinal").over("pdu"))
     mean = order.group_by("hop").agg(pl.col("place").max(), first=pl.col("time_ns").min())
     return mean.sort("place", "first")["hop"].to_list()
+
+
+def _name_hosts(axis: Axes, hops: list[str], run: Run) -> None:
+    """Name the host of each hop, where they were on several."""
+    hosts = {
+        hop: host["name"] for host in run.manifest.get("hosts", []) for hop in host.get("hops", [])
+    }
+    if hosts:
+        labels = [f"{hop}\nat {hosts[hop]}" if hop in hosts else hop for hop in hops]
+        axis.set_yticks(axis.get_yticks(), labels)
 
 
 def _panel(axis: Axes, hops: list[str], times: pl.DataFrame, drops: pl.DataFrame) -> None:
