@@ -37,7 +37,7 @@ pub use header_bytes::HeaderBytes;
 pub use length::{Bits, BufferLimit, Probability, QueueLimit, Ratio};
 pub use link_record::{LinkEvent, LinkFrame, LinkRecord, LinkVariables};
 pub use machine::{
-    Command, CommandError, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
+    Command, CommandError, Credit, Cx, Emission, Item, LogLevel, Machine, Outputs, PortId, Signal, StateInForce,
 };
 pub use matches::{Matches, PacketFilters};
 pub use pdu::{Damage, Direction, Ecn, FiveTuple, Origin, Payload, Pdu, PduId, UNDAMAGED};

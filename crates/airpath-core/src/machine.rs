@@ -50,8 +50,28 @@ pub enum Item {
 /// Flow control and feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// The receiver of the port's PDUs can take so many more.
-    Credit(u32),
+    /// The machine behind the port tells what it has taken of the port's PDUs.
+    Credit(Credit),
+}
+
+/// Flow control between two machines of one path: the sum of what the receiving one has taken so far, so that a credit
+/// makes up for those before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Credit {
+    /// Packets that came through the port and have left its first queue.
+    pub taken_packets: u64,
+    /// Their total length.
+    pub taken_bytes: u64,
+    /// Number of packets that may be on their way into the machine; `u32::MAX` for any.
+    pub window_packets: u32,
+    /// Their total length; `u64::MAX` for any.
+    pub window_bytes: u64,
+}
+
+impl Credit {
+    /// The credit of a machine without a window, which has taken nothing.
+    pub const UNLIMITED: Credit =
+        Credit { taken_packets: 0, taken_bytes: 0, window_packets: u32::MAX, window_bytes: u64::MAX };
 }
 
 /// An item that left a machine, at the time it was due.
@@ -202,7 +222,8 @@ impl<'a> Cx<'a> {
 
 /// All that a driver knows of what it drives. The laws are in the module's documentation.
 pub trait Machine: Send {
-    /// Takes `item` through `port` at `at`.
+    /// Takes `item` through `port` at `at`. A signal through a port says that the path goes on at another machine
+    /// behind it: from then on this one sends credits there, and no longer pauses the port.
     fn offer(&mut self, at: Time, port: PortId, item: Item, cx: &mut Cx<'_>);
 
     /// Carries out a command at `at`.

@@ -7,6 +7,7 @@
 
 mod asleep;
 mod circling;
+mod credits;
 mod egress;
 mod frame;
 mod frames;

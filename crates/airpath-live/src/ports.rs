@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod control_messages;
+pub mod credit;
 mod features;
 mod frames;
 mod interface;
@@ -30,7 +31,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::thread;
 
-use airpath_core::Span;
+use airpath_core::{Credit, Span};
 use bytes::BytesMut;
 
 use crate::netlink::{QueueDiscipline, RouteSocket};
@@ -217,9 +218,22 @@ pub trait Adapter: AsFd + fmt::Debug {
         0
     }
 
-    /// True if the path goes on behind it, at another host.
-    fn is_joined(&self) -> bool {
-        false
+    /// The first credit of the machine behind it, where the path goes on there, at another host.
+    fn joined(&self) -> Option<Credit> {
+        None
+    }
+
+    /// Gives the machine behind it `credit`.
+    ///
+    /// # Errors
+    /// When the way to it is gone.
+    fn give_credit(&mut self, _credit: Credit) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Credits of the machine behind it that were read, each with its receive stamp (CLOCK_REALTIME, ns).
+    fn take_credits(&mut self) -> Vec<(Credit, u64)> {
+        Vec::new()
     }
 
     /// True if runs of UDP datagrams may be written as one super-packet, which the endpoint's kernel cuts again.

@@ -11,6 +11,7 @@
 pub mod batch;
 mod bound;
 mod clock;
+pub mod credit;
 mod error;
 mod exactness;
 pub mod files;

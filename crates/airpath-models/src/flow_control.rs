@@ -12,7 +12,7 @@
 //! counts no more from that instant: the count is that of the packets there are, and no credit that could get lost
 //! with them. The first hop has no hop before; its window stops the endpoint while the input queue holds as much.
 
-use airpath_core::{Bits, Pdu};
+use airpath_core::{Bits, Credit, Pdu};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,11 @@ impl FlowControlConfig {
                 bytes: bytes.map_or(u64::MAX, |bytes| bytes.get() / 8),
             }),
         }
+    }
+
+    /// The credit of a hop with this flow control for a hop before it that another machine has, at the beginning.
+    pub fn first_credit(&self) -> Credit {
+        Window::credit(self.window(), 0, 0)
     }
 
     /// Errors in the parameters, if any.
@@ -110,6 +115,18 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// The credit of `window`, from whose queue so much has gone.
+    pub(crate) fn credit(window: Option<Window>, taken_packets: u64, taken_bytes: u64) -> Credit {
+        let Window { packets, bytes } = window.unwrap_or(Window { packets: u32::MAX, bytes: u64::MAX });
+        Credit { taken_packets, taken_bytes, window_packets: packets, window_bytes: bytes }
+    }
+
+    /// The window that `credit` tells of, if there is one.
+    pub(crate) fn of_credit(credit: &Credit) -> Option<Window> {
+        let window = Window { packets: credit.window_packets, bytes: credit.window_bytes };
+        (window.packets < u32::MAX || window.bytes < u64::MAX).then_some(window)
+    }
+
     /// True if a packet of `bytes` may join those on the way. One passes where there is none, whatever its length.
     pub(crate) fn admits(self, on_the_way: QueueLength, bytes: u32) -> bool {
         on_the_way.packets == 0

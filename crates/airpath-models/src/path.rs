@@ -16,8 +16,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use airpath_core::{
-    Bits, Cause, Command, CommandError, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin,
-    PacketFilters, Pdu, PortId, Seed, Span, StateInForce, Time,
+    Bits, Cause, Command, CommandError, Credit, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin,
+    PacketFilters, Pdu, PortId, Seed, Signal, Span, StateInForce, Time,
 };
 
 use crate::agenda::{Agenda, KEEP_UP, Next};
@@ -88,6 +88,7 @@ struct WayOut<'a> {
     transfers: &'a mut VecDeque<(Time, usize, Direction, Pdu)>,
     loads: &'a Loads,
     bearers: Option<&'a Bearers>,
+    windows: Option<&'a mut Windows>,
     hops: usize,
     place: PathPlace,
     state: u16,
@@ -110,6 +111,9 @@ impl WayOut<'_> {
             _ => {
                 let event = Event::of_path(at, direction, EventKind::Delivered, Cause::None, &pdu, self.state);
                 cx.record(Event { hop: self.place.whole(), ..event });
+                if let Some(windows) = &mut self.windows {
+                    windows.left(direction.receiver(), pdu.len);
+                }
                 return cx.emit(at, PortId::of(self.place.user, direction.receiver()), Item::Pdu(pdu));
             }
         };
@@ -211,6 +215,26 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         windows.follow(at, (hops, bearers.as_deref()), between, place.user, cx);
     }
 
+    /// The machine behind the port at `end`, where the path goes on, gives `credit` at `at`.
+    fn take_credit(&mut self, at: Time, end: End, credit: Credit, cx: &mut Cx<'_>) {
+        let hops = self.hop_count();
+        let windows = self.windows.get_or_insert_with(|| Windows::none(hops));
+        windows.take_credit(end, credit);
+        windows.put_up(&mut self.hops, self.bearers.as_deref());
+        self.follow_windows(at, cx);
+    }
+
+    /// True if packets wait in a queue whose window another machine heeds: it is told when one leaves.
+    fn owes_credit(&self) -> bool {
+        self.windows.as_ref().is_some_and(|windows| {
+            let waits = |end: End| {
+                self.bearers_of(self.first_hop(end))
+                    .any(|bearer| self.hops[bearer].queue_length(end.sends()).packets > 0)
+            };
+            windows.gives_credit().any(waits)
+        })
+    }
+
     /// True if hops have flow control, or had it in a state before.
     pub(crate) fn has_windows(&self) -> bool {
         self.windows.is_some()
@@ -268,7 +292,9 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     fn hops_and_way_out(&mut self) -> (&mut [Hop<E, M>], WayOut<'_>) {
         let (place, hops, state) = (self.place, self.hop_count(), self.schedule.state());
         let bearers = self.bearers.as_deref();
-        let way_out = WayOut { transfers: &mut self.transfers, loads: &self.loads, bearers, hops, place, state };
+        let windows = self.windows.as_deref_mut();
+        let way_out =
+            WayOut { transfers: &mut self.transfers, loads: &self.loads, bearers, windows, hops, place, state };
         (&mut self.hops, way_out)
     }
 
@@ -435,6 +461,9 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let (direction, hop) = (end.sends(), self.first_hop(end));
         pdu.arrived = at;
         cx.record(self.of_path(at, direction, EventKind::Offered, &pdu));
+        if let Some(windows) = &mut self.windows {
+            windows.came(end, pdu.len);
+        }
         let bearer = self.bearer_taking(hop, direction, &pdu);
         self.hops[bearer].offer(at, direction, pdu, cx);
         self.follow_windows(at, cx);
@@ -567,10 +596,13 @@ fn configure<E: LinkEntity, M: Medium>(
 
 impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     fn offer(&mut self, at: Time, port: PortId, item: Item, cx: &mut Cx<'_>) {
-        // Endpoints take what they are given: credits concern machines that feed other machines.
-        let Item::Pdu(pdu) = item else { return self.advance(at, cx) };
         self.run_until(at, cx);
-        self.take(at, port.end(), pdu, cx);
+        match item {
+            Item::Pdu(pdu) => {
+                self.take(at, port.end(), pdu, cx);
+            }
+            Item::Signal(Signal::Credit(credit)) => self.take_credit(at, port.end(), credit, cx),
+        }
         self.count_users(cx);
     }
 
@@ -598,7 +630,7 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
 
     fn next_emission(&self) -> Option<Time> {
         // Whoever waits for the port is told when it may go on, at that instant.
-        if self.is_paused() {
+        if self.is_paused() || self.owes_credit() {
             return self.due().0.finite();
         }
         if self.loads.is_empty() {
@@ -617,6 +649,11 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
     fn least_transit(&self) -> Span {
         // Bearers of a hop have its propagation.
         let first = |hop| self.bearers_of(hop).start;
+        if self.windows.as_ref().is_some_and(|windows| windows.heeds_credits()) {
+            // A credit lets a packet go that has passed the hops before.
+            let last = [0, self.hop_count() - 1];
+            return last.into_iter().map(|hop| self.hops[first(hop)].least_transit()).min().unwrap_or(Span::ZERO);
+        }
         (0..self.hop_count()).fold(Span::ZERO, |sum, hop| sum + self.hops[first(hop)].least_transit())
     }
 

@@ -5,7 +5,8 @@
 //! windows at any of them, and the window recounted from the events.
 
 use airpath_core::{
-    Bits, Cause, Cx, Direction, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu, PortId, Seed, Stage, Time,
+    Bits, Cause, Credit, Cx, Direction, Event, EventKind, Item, LogLevel, Machine, Origin, Outputs, Pdu, PortId, Seed,
+    Signal, Span, Stage, Time,
 };
 use airpath_models::cell::{MediumOfCell, SharedMediumConfig, UserConfig};
 use airpath_models::flow_control::{FlowControlConfig, WindowConfig};
@@ -375,4 +376,149 @@ fn a_shared_medium_stops_the_hops_before_it() {
     let mut quiet = Runner::new(Cell::new(&config, Seed(1)), LogLevel::Counters);
     quiet.advance(ms(1));
     assert!(!quiet.machine.controls_flow(PortId(0)) && !quiet.machine.controls_flow(PortId(9)));
+}
+
+/// The two hops of a path as machines of their own, as on two hosts, with `delay` of the network between them.
+struct Apart {
+    machines: [Path; 2],
+    outputs: [Outputs; 2],
+    /// Items on their way: when, to which machine, through which port.
+    on_the_way: Vec<(Time, usize, PortId, Item)>,
+    delay: Span,
+}
+
+impl Apart {
+    fn new(config: &PathConfig, delay: Span) -> Apart {
+        let of_hop = |hop: usize| PathConfig { hops: vec![config.hops[hop].clone()], ..PathConfig::default() };
+        let outputs = || Outputs { level: LogLevel::Events, ..Outputs::default() };
+        let machines = [0, 1].map(|hop| Path::new(&of_hop(hop), Seed(1)));
+        let mut apart = Apart { machines, outputs: [outputs(), outputs()], on_the_way: Vec::new(), delay };
+        let first = |hop: usize, direction| config.hops[hop].link(direction).flow_control.first_credit();
+        let [behind, before] = [first(1, Direction::Uplink), first(0, Direction::Downlink)];
+        for (machine, port, credit) in [(0, PortId::SERVER, behind), (1, PortId::CLIENT, before)] {
+            apart.offer(Time::ZERO, machine, port, Item::Signal(Signal::Credit(credit)));
+        }
+        apart
+    }
+
+    fn offer(&mut self, at: Time, machine: usize, port: PortId, item: Item) {
+        self.machines[machine].offer(at, port, item, &mut Cx::new(&mut self.outputs[machine]));
+    }
+
+    /// Runs to the end; the times at which packets leave the path, and the events of both hops.
+    fn run(mut self) -> (Vec<u64>, [Vec<Event>; 2]) {
+        let mut left = Vec::new();
+        loop {
+            for machine in 0..2 {
+                for emission in std::mem::take(&mut self.outputs[machine].emissions) {
+                    match (machine, emission.port, emission.item) {
+                        (0, PortId::SERVER, item) => {
+                            self.on_the_way.push((emission.at + self.delay, 1, PortId::CLIENT, item));
+                        }
+                        (1, PortId::CLIENT, item) => {
+                            self.on_the_way.push((emission.at + self.delay, 0, PortId::SERVER, item));
+                        }
+                        (_, _, Item::Pdu(_)) => left.push(emission.at.nanos()),
+                        (_, _, Item::Signal(signal)) => panic!("an endpoint gets {signal:?}"),
+                    }
+                }
+            }
+            let dues = [0, 1].map(|machine| self.machines[machine].next_deadline().unwrap_or(Time::NEVER));
+            let came = self.on_the_way.iter().map(|(at, ..)| *at).min().unwrap_or(Time::NEVER);
+            let next = came.min(dues[0]).min(dues[1]);
+            if next == Time::NEVER {
+                break;
+            }
+            // What is due in a machine comes before what comes to it.
+            for (machine, due) in dues.into_iter().enumerate() {
+                if due == next {
+                    self.machines[machine].advance(next, &mut Cx::new(&mut self.outputs[machine]));
+                }
+            }
+            if dues[0].min(dues[1]) > next {
+                let place = self.on_the_way.iter().position(|(at, ..)| *at == next).unwrap();
+                let (at, machine, port, item) = self.on_the_way.remove(place);
+                self.offer(at, machine, port, item);
+            }
+        }
+        assert_eq!(self.machines.iter().map(Machine::held).sum::<u64>(), 0);
+        (left, self.outputs.map(|outputs| outputs.events))
+    }
+}
+
+/// Without a network between them the machines do what one path does, to the nanosecond.
+#[test]
+fn a_window_between_machines_is_that_between_hops() {
+    for window in [packets(4), packets(1), bytes(4_999), bytes(999)] {
+        let mut config = chain(window);
+        for port in [PortId::CLIENT, PortId::SERVER] {
+            if port == PortId::SERVER {
+                // The slow hop comes second in this direction too.
+                config.hops.reverse();
+            }
+            let whole = run(Path::new(&config, Seed(1)), &burst(8, port));
+            let mut apart = Apart::new(&config, Span::ZERO);
+            let machine = if port == PortId::CLIENT { 0 } else { 1 };
+            for id in 1..=8 {
+                let pdu = Pdu { id, len: 1000, ..Pdu::default() };
+                apart.offer(Time::ZERO, machine, port, Item::Pdu(pdu));
+            }
+            let (left, _) = apart.run();
+            let end = if port == PortId::CLIENT { PortId::SERVER } else { PortId::CLIENT };
+            assert_eq!(left, whole.times(end), "{port:?}");
+            assert_eq!(left.len(), 8);
+        }
+    }
+}
+
+/// With 7 ms between them a packet counts in the window for 14 ms more, and nothing overflows.
+#[test]
+fn a_network_between_machines_takes_its_time_and_loses_nothing() {
+    let config = chain(packets(4));
+    let mut apart = Apart::new(&config, Span::from_millis(7));
+    for id in 1..=40 {
+        apart.offer(Time::ZERO, 0, PortId::CLIENT, Item::Pdu(Pdu { id, len: 1000, ..Pdu::default() }));
+    }
+    let (left, [near, far]) = apart.run();
+    assert_eq!(left.len(), 40);
+    let started = near.iter().filter(|event| event.kind == EventKind::FrameStarted);
+    // Packet 1 comes to the second hop at 25 ms and leaves its queue at once, which the first hop knows at 32 ms, as
+    // packet 4 is sent; packet 2 leaves it at 105 ms.
+    assert_eq!(millis(started.take(7).map(|event| event.at.nanos())), [0, 8, 16, 24, 32, 112, 192]);
+    assert!(near.iter().chain(&far).all(|event| event.kind != EventKind::Dropped));
+    assert!(far.iter().all(|event| event.queue_packets <= 4));
+}
+
+/// Packets that the queue drops make room too, and a credit makes up for those before it.
+#[test]
+fn credits_count_what_the_queue_drops() {
+    let mut config = chain(packets(4));
+    for link in [&mut config.hops[1].uplink, &mut config.hops[1].downlink] {
+        link.queue = queue_of("1 packet");
+    }
+    let mut apart = Apart::new(&config, Span::from_millis(7));
+    for id in 1..=20 {
+        apart.offer(Time::ZERO, 0, PortId::CLIENT, Item::Pdu(Pdu { id, len: 1000, ..Pdu::default() }));
+    }
+    let (left, [_, far]) = apart.run();
+    let dropped = far.iter().filter(|event| event.kind == EventKind::Dropped).count();
+    assert!(dropped > 0);
+    assert_eq!(left.len() + dropped, 20);
+}
+
+/// A credit that tells of another window is heeded at once.
+#[test]
+fn a_credit_may_change_the_window() {
+    let config = chain(packets(1));
+    let mut apart = Apart::new(&config, Span::ZERO);
+    for id in 1..=8 {
+        apart.offer(Time::ZERO, 0, PortId::CLIENT, Item::Pdu(Pdu { id, len: 1000, ..Pdu::default() }));
+    }
+    let started =
+        |apart: &Apart| apart.outputs[0].events.iter().filter(|event| event.kind == EventKind::FrameStarted).count();
+    apart.machines[0].advance(ms(100), &mut Cx::new(&mut apart.outputs[0]));
+    assert_eq!(started(&apart), 1);
+    apart.offer(ms(100), 0, PortId::SERVER, Item::Signal(Signal::Credit(Credit::UNLIMITED)));
+    apart.machines[0].advance(ms(300), &mut Cx::new(&mut apart.outputs[0]));
+    assert_eq!(started(&apart), 8);
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use airpath_core::{Direction, Span};
 use airpath_models::flow_control::FlowControlConfig;
+use airpath_models::load::BackgroundConfig;
 use airpath_models::{HopConfig, PathConfig};
 
 use crate::check::join;
@@ -120,6 +121,7 @@ impl Scenario {
                 problems.push(Diagnostic::at(place, join(&join(KEY, name), &format!("udp.{key}")), message));
             }
         }
+        problems.extend(self.address_problems());
         let Some((_, (_, place))) = placed().next() else { return problems };
         if self.paths.len() > 1 || self.is_cell() {
             let message = "hops on several hosts are those of one path; a cell, or several paths, run on one host";
@@ -128,6 +130,28 @@ impl Scenario {
             problems.extend(self.order_problem());
             problems.extend(self.tunnel_problems());
             problems.extend(self.border_problems(&paths[0].config));
+        }
+        problems
+    }
+
+    /// Ends of tunnels that are those of others.
+    fn address_problems(&self) -> Vec<Diagnostic> {
+        let mut known: Vec<(SocketAddr, String)> = Vec::new();
+        let mut problems = Vec::new();
+        for HostTree { name, place, config } in &self.hosts {
+            let addresses = config.udp.iter().flat_map(|udp| [("local", &udp.local), ("remote", &udp.remote)]);
+            for (key, text) in addresses {
+                let Ok(address) = text.parse::<SocketAddr>() else { continue };
+                let key = join(&join(KEY, name), &format!("udp.{key}"));
+                match known.iter().find(|(other, _)| *other == address) {
+                    Some((_, other)) => {
+                        let message =
+                            format!("`{text}` is {other} already; give each end of a tunnel a port of its own");
+                        problems.push(Diagnostic::at(place, key, message));
+                    }
+                    None => known.push((address, key)),
+                }
+            }
         }
         problems
     }
@@ -189,11 +213,21 @@ impl Scenario {
                     let key = format!("{}.{}.flow_control", hops[hop].name, direction.name());
                     let known = problems.iter().any(|problem: &Diagnostic| problem.key == key);
                     let is_window = matches!(hops[hop].link(direction).flow_control, FlowControlConfig::Window(_));
-                    if is_window && !known {
-                        let message = "a window cannot stop the hop before, which is on another host; leave it out, or \
-                                       place both hops on one host";
-                        problems.push(Diagnostic::at(&path.hops[hop].place, key, message));
+                    if !is_window || known {
+                        continue;
                     }
+                    let has_tunnel = part[1].config.as_ref().is_some_and(|config| config.udp.is_some());
+                    let enters = |load: &BackgroundConfig| load.hop == hops[hop].name && load.direction == direction;
+                    let message = if has_tunnel {
+                        "a window to the hop before, which is on another host, needs a way that loses nothing; leave `udp` \
+                         of the host out, or the window"
+                    } else if config.background.iter().any(enters) {
+                        "the hop before, which is on another host, cannot tell its own packets from a background load \
+                         that enters here; leave the window out, or let the load enter at another hop"
+                    } else {
+                        continue;
+                    };
+                    problems.push(Diagnostic::at(&path.hops[hop].place, key, message));
                 }
             }
         }

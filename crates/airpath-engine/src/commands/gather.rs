@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use airpath_clocks::{Estimate, correct};
 use airpath_core::End;
-use airpath_log::joined::{self, PartHops};
+use airpath_log::joined::{self, HostLine, PartHops};
 use airpath_log::manifest::Results;
 use airpath_log::manifest::Status;
 use airpath_log::{Distribution, Level, Manifest, Summary, files, place};
@@ -54,22 +54,42 @@ impl Collected {
         let mut account = json!({
             "name": self.name,
             "hops": self.manifest.hops,
-            "clock": {
-                "offset_ns": self.clock.offset_ns,
-                "bound_ns": self.clock.bound_ns,
-                "drift_ppm": self.clock.drift_ppm,
-                "drift_interval_ppm": self.clock.drift_interval_ppm,
-            },
-            "clock_estimate": self.clock,
             "network_delay": { "to_host": self.before, "from_host": from_host },
             "lateness": results.timings.lateness,
             "verdict": results.verdict,
         });
-        if let (Value::Object(account), Value::Object(about)) = (&mut account, &self.about) {
-            account.extend(about.clone());
+        if let Value::Object(account) = &mut account {
+            for more in [clock_account(&self.clock), self.about.clone()] {
+                account.extend(more.as_object().cloned().unwrap_or_default());
+            }
         }
         Ok(account)
     }
+}
+
+/// Account of another host's clock for the manifest.
+pub fn clock_account(clock: &Estimate) -> Value {
+    json!({
+        "clock": {
+            "offset_ns": clock.offset_ns,
+            "bound_ns": clock.bound_ns,
+            "drift_ppm": clock.drift_ppm,
+            "drift_interval_ppm": clock.drift_interval_ppm,
+        },
+        ESTIMATE: clock,
+    })
+}
+
+/// Key of the whole estimate of a clock.
+const ESTIMATE: &str = "clock_estimate";
+
+/// The log of a part of the path.
+struct PartLog {
+    hops: PartHops,
+    /// Its start by the clock of its host.
+    start_unix_ns: u64,
+    /// That clock; none at this host.
+    clock: Option<Estimate>,
 }
 
 /// Results of all hosts.
@@ -102,8 +122,19 @@ pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
     }
     let mut summary = joined::summary(&summaries, &parts).ok_or_else(none)?;
     let mut results = joined::results(&all_results, &parts).ok_or_else(none)?;
+    let mut logs = Vec::new();
+    for (number, hops) in parts.iter().enumerate() {
+        let other = number.checked_sub(1).and_then(|number| others.get(number));
+        let start_unix_ns = other.map_or(local.manifest.start_unix_ns, |other| other.manifest.start_unix_ns);
+        logs.push(PartLog { hops: hops.clone(), start_unix_ns, clock: other.map(|other| other.clock.clone()) });
+    }
+    let join = |out: &Path| -> io::Result<()> {
+        write_logs(whole.level, &local.manifest.states, &logs, out)?;
+        write_captures(whole.level, &logs, out)?;
+        copy_tcp_state(out)
+    };
     if let Some(out) = &whole.out
-        && let Err(error) = write_logs(whole, &local.manifest, &others, &parts, out).and_then(|()| copy_tcp_state(out))
+        && let Err(error) = join(out)
     {
         say!(
             "airpath: the logs of the hosts could not be joined: {error}\n  Each is whole in {}",
@@ -147,41 +178,90 @@ pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
             let p50_ns = |way: &str| account["network_delay"][way]["p50_ns"].as_u64().unwrap_or(0);
             let delays_ns = [p50_ns("to_host"), p50_ns("from_host")];
             let late_ns = account["lateness"]["max_ns"].as_u64().unwrap_or(0);
-            let clock = (other.clock.offset_ns, other.clock.bound_ns, other.clock.drift_ppm);
-            say!("{}", joined::host_line(&other.name, clock.0, clock.1, clock.2, delays_ns, late_ns));
+            let line = HostLine {
+                host: &other.name,
+                offset_ns: other.clock.offset_ns,
+                bound_ns: other.clock.bound_ns,
+                drift_interval_ppm: other.clock.drift_interval_ppm,
+                delays_ns,
+                late_ns,
+            };
+            say!("{line}");
         }
     }
     Ok(status)
 }
 
-/// Writes the logs of the whole path and its two captures.
-fn write_logs(
-    whole: &RunRequest,
-    here: &Manifest,
-    others: &[Collected],
-    parts: &[PartHops],
-    out: &Path,
-) -> io::Result<()> {
-    let folders: Vec<PathBuf> = parts.iter().map(|part| out.join(HOSTS).join(&part.host)).collect();
+/// Joins what the hosts recorded of a run that broke off, so that whoever reads logs finds it in the folder of the
+/// whole. Where one of them has nothing, each part stays for itself.
+///
+/// # Errors
+/// In words, what could not be joined.
+pub fn join_remains(whole: &RunRequest, out: &Path) -> std::result::Result<(), String> {
+    let manifest = Manifest::read(out).map_err(|error| error.to_string())?;
+    if manifest.status != Status::Failed || whole.level < Level::Events {
+        return Ok(());
+    }
+    let mut logs = Vec::new();
+    for (number, host) in
+        std::iter::once(HERE).chain(manifest.hosts.iter().filter_map(|host| host["name"].as_str())).enumerate()
+    {
+        let part = Manifest::read(&out.join(HOSTS).join(host));
+        let part = part.map_err(|_| format!("host `{host}` has no log here"))?;
+        let estimate = number.checked_sub(1).map(|number| manifest.hosts[number][ESTIMATE].clone());
+        let clock = estimate.map(serde_json::from_value).transpose();
+        let clock = clock.map_err(|_| format!("the clock of host `{host}` is not known"))?;
+        logs.push(PartLog {
+            hops: PartHops { host: host.to_owned(), hops: part.hops },
+            start_unix_ns: part.start_unix_ns,
+            clock,
+        });
+    }
+    write_logs(whole.level, &manifest.states, &logs, out).map_err(|error| error.to_string())?;
+    write_captures(whole.level, &logs, out).map_err(|error| error.to_string())
+}
+
+/// The folders of `parts`.
+fn folders(parts: &[PartLog], out: &Path) -> Vec<PathBuf> {
+    parts.iter().map(|part| out.join(HOSTS).join(&part.hops.host)).collect()
+}
+
+/// Writes the logs of the whole path.
+fn write_logs(level: Level, states: &[String], parts: &[PartLog], out: &Path) -> io::Result<()> {
+    if level < Level::Events {
+        return Ok(());
+    }
+    let folders = folders(parts, out);
     let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+    let hops: Vec<PartHops> = parts.iter().map(|part| part.hops.clone()).collect();
     // A time of a far run, on the clock there, then on the clock here, since t = 0.
     let moved = |part: usize, ns: u64| {
-        let Some(other) = part.checked_sub(1).and_then(|number| others.get(number)) else { return ns };
-        let there_ns = other.manifest.start_unix_ns + ns;
-        other.clock.local_ns(there_ns).unwrap_or(there_ns).saturating_sub(here.start_unix_ns)
+        let PartLog { start_unix_ns, clock: Some(clock), .. } = &parts[part] else { return ns };
+        let there_ns = start_unix_ns + ns;
+        clock.local_ns(there_ns).unwrap_or(there_ns).saturating_sub(parts[0].start_unix_ns)
     };
-    if whole.level >= Level::Events {
-        joined::merge_events(&folders, out, parts, &here.states, &moved).map_err(io::Error::other)?;
-        joined::merge_inputs(&folders, out, parts, &moved).map_err(io::Error::other)?;
+    joined::merge_events(&folders, out, &hops, states, &moved).map_err(io::Error::other)?;
+    joined::merge_inputs(&folders, out, &hops, &moved).map_err(io::Error::other)?;
+    Ok(())
+}
+
+/// Writes the captures at the two ends of the path.
+fn write_captures(level: Level, parts: &[PartLog], out: &Path) -> io::Result<()> {
+    let folders = folders(parts, out);
+    let (Some(first), Some(last)) = (folders.first(), folders.last()) else { return Ok(()) };
+    if level < Level::Packets {
+        return Ok(());
     }
-    let Some(last) = others.last().zip(folders.last()).filter(|_| whole.level >= Level::Packets) else { return Ok(()) };
-    for (end, folder) in [(End::Client, folders[0]), (End::Server, last.1)] {
+    let clock = parts.last().and_then(|part| part.clock.as_ref());
+    for (end, folder) in [(End::Client, first), (End::Server, last)] {
         let name = files::capture_name(end.name());
         let mut input = BufReader::new(File::open(folder.join(&name))?);
         let mut output = BufWriter::new(place::create_new(&out.join(&name))?);
         let change = |unix_ns: u64| match end {
             End::Client => Ok(unix_ns),
-            End::Server => last.0.clock.local_ns(unix_ns).ok_or_else(|| io::Error::other("a stamp before 1970")),
+            End::Server => clock
+                .map_or(Some(unix_ns), |clock| clock.local_ns(unix_ns))
+                .ok_or_else(|| io::Error::other("a stamp before 1970")),
         };
         correct::capture::copy(&mut input, &mut output, &mut { change })?;
         output.flush()?;

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use airpath_core::{Direction, End, Span};
+use airpath_clocks::{Estimate, identity};
+use airpath_core::{Credit, Direction, End, Span};
 use airpath_live::clock;
 use airpath_live::ports::PortKind;
 use airpath_log::manifest::Status;
@@ -30,10 +31,11 @@ use crate::hosts::mouth::{SILENCE, Said};
 use crate::hosts::ssh::{self, Connection, Ending};
 use crate::hosts::transfer::{self, Piece};
 use crate::hosts::tunnel::{Ends, Tunnel};
-use crate::hosts::wire::{Neighbour, Word, write_frame};
+use crate::hosts::wire::{Neighbour, Window, Word, write_frame};
 use crate::link::{self, usage};
 use crate::run::Report;
-use crate::run::{RunRequest, conclude, live};
+use crate::run::lines::Lines;
+use crate::run::{RunRequest, conclude, live, manifest as places};
 use crate::seed::fresh_seed;
 use crate::status;
 use crate::terminal::say;
@@ -54,6 +56,18 @@ struct Other {
     delay: Span,
 }
 
+impl Other {
+    /// Its clock, as compared so far.
+    fn clock(&self) -> Result<Estimate> {
+        let mut clock = self.clocks.estimate()?;
+        clock.local.name = identity::host_name();
+        clock.local.identity = identity::written(identity::identity());
+        clock.remote.name.clone_from(&self.part.name);
+        clock.remote.identity.clone_from(&self.connection.clock_identity);
+        Ok(clock)
+    }
+}
+
 /// Borders of a part of the path: the delays taken off the propagation there.
 #[derive(Clone, Copy, Default)]
 struct Subtracted {
@@ -69,9 +83,9 @@ pub fn start(mut request: RunRequest, parts: Vec<Part>, install: bool) -> Result
     check(&request)?;
     open_json(&mut request)?;
     let made = request.out.as_deref().map(make_folder).transpose()?.unwrap_or(false);
-    let Prepared { others, subtracted, tunnel } =
+    let Prepared { others, subtracted, border } =
         prepare(&request, parts.clone(), install).inspect_err(|_| take_back(&request, made))?;
-    let begun = begin(&request, &parts[0], &others, subtracted, tunnel, made);
+    let begun = begin(&request, &parts[0], &others, subtracted, border, made);
     let endings: Vec<Ending> = others.into_iter().map(|other| other.connection.hang_up()).collect();
     for (number, ending) in endings.into_iter().enumerate() {
         // The engine there removes its folder at its end; this command ends no earlier.
@@ -83,6 +97,11 @@ pub fn start(mut request: RunRequest, parts: Vec<Part>, install: bool) -> Result
     let has_begun = request.out.as_ref().is_some_and(|out| out.join(files::MANIFEST).exists());
     for (fetcher, taken) in fetchers.into_iter().zip(taken) {
         fetcher.finish(has_begun && !taken);
+    }
+    if let Some(out) = request.out.as_ref().filter(|_| has_begun)
+        && let Err(why) = gather::join_remains(&request, out)
+    {
+        say!("airpath: the parts of the log are not joined: {why}; each is in {}", out.join(HOSTS).display());
     }
     Ok(status)
 }
@@ -103,7 +122,7 @@ fn begin(
     here: &Part,
     others: &[Other],
     subtracted: Subtracted,
-    tunnel: Option<Tunnel>,
+    border: Border,
     made: bool,
 ) -> Result<Ended> {
     let whole = request;
@@ -127,7 +146,7 @@ fn begin(
             clocks: Some(other.clocks.clone()),
         });
     }
-    let borders = [Border { end: End::Server, tunnel }];
+    let borders = [border];
     let recorded = |(other, out): (&Other, &PathBuf)| Recorded {
         part: other.part.clone(),
         folder: other.folder.clone(),
@@ -193,6 +212,8 @@ fn check(request: &RunRequest) -> Result<()> {
         (request.internet, "--internet"),
         (!request.host_ports.is_empty(), "--host-port"),
         (request.enclosing, "a run inside another link"),
+        (request.gateway.is_some(), "a gateway"),
+        (!matches!(request.lines, Lines::None), "a serial line"),
     ];
     match refused.into_iter().find(|(asked, _)| *asked) {
         Some((_, what)) => Err(Failure::usage(format!(
@@ -207,23 +228,26 @@ struct Prepared {
     others: Vec<Other>,
     /// Delay taken off at the border of this host's part.
     subtracted: Subtracted,
-    /// The tunnel to the second part.
-    tunnel: Option<Tunnel>,
+    /// The border to the second part.
+    border: Border,
 }
 
 /// Connects to the other hosts, compares the clocks, and tells their engines what to run.
 fn prepare(request: &RunRequest, parts: Vec<Part>, install: bool) -> Result<Prepared> {
     let mut others: Vec<Other> = Vec::new();
     let prepared = connect_to_all(request, &parts, install, &mut others).and_then(|subtracted| {
-        let (tunnel, neighbours) = tunnels(&parts)?;
+        let neighbours = neighbours(request, &parts)?;
+        let behind = neighbours[0].behind.clone().unwrap_or_default();
+        let tunnel = behind.udp.as_ref().map(Tunnel::open).transpose()?;
+        let border = Border { end: End::Server, tunnel, credit: Window::first_credit(behind.window) };
         for (number, other) in (1..).zip(&mut others) {
             let set_up = set_up(request, other, number, subtracted[number], neighbours[number].clone());
             set_up.map_err(|failure| of_host(&other.part, &failure))?;
         }
-        Ok((subtracted[0], tunnel))
+        Ok((subtracted[0], border))
     });
     match prepared {
-        Ok((subtracted, tunnel)) => Ok(Prepared { others, subtracted, tunnel }),
+        Ok((subtracted, border)) => Ok(Prepared { others, subtracted, border }),
         Err(failure) => {
             let endings: Vec<Ending> = others.into_iter().map(|other| other.connection.hang_up()).collect();
             endings.into_iter().for_each(|ending| ending.wait(ssh::PATIENCE));
@@ -293,9 +317,15 @@ struct Neighbours {
     behind: Option<Neighbour>,
 }
 
-/// The tunnel from this host, if the second part is to have one; and for each part its neighbours.
-fn tunnels(parts: &[Part]) -> Result<(Option<Tunnel>, Vec<Neighbours>)> {
+/// The neighbours of each part.
+fn neighbours(request: &RunRequest, parts: &[Part]) -> Result<Vec<Neighbours>> {
     let mut neighbours = vec![Neighbours::default(); parts.len()];
+    let paths = request.scenario.paths().map_err(usage)?;
+    let hops = paths.first().map(|path| path.config.hops.as_slice()).unwrap_or_default();
+    let window = |hop: usize, direction: Direction| {
+        let credit = hops.get(hop).map_or(Credit::UNLIMITED, |hop| hop.link(direction).flow_control.first_credit());
+        Window::of(&credit)
+    };
     for (number, part) in parts.iter().enumerate().skip(1) {
         let udp = part.config.as_ref().and_then(|config| config.udp.as_ref());
         let address = |text: &str| {
@@ -311,11 +341,12 @@ fn tunnels(parts: &[Part]) -> Result<(Option<Tunnel>, Vec<Neighbours>)> {
                 false => Ends { own: remote, peer: local, token },
             })
         };
-        neighbours[number - 1].behind = Some(Neighbour { udp: udp(true) });
-        neighbours[number].before = Neighbour { udp: udp(false) };
+        let (first, last) = (part.hops.start, parts[number - 1].hops.end - 1);
+        let (into, back) = (window(first, Direction::Uplink), window(last, Direction::Downlink));
+        neighbours[number - 1].behind = Some(Neighbour { udp: udp(true), window: into });
+        neighbours[number].before = Neighbour { udp: udp(false), window: back };
     }
-    let own = neighbours[0].behind.as_ref().and_then(|neighbour| neighbour.udp.as_ref());
-    Ok((own.map(Tunnel::open).transpose()?, neighbours))
+    Ok(neighbours)
 }
 
 /// Tells the engine of `other`, which has part `number`, what to run.
@@ -436,11 +467,7 @@ fn collect(channel: &Channel, other: &Other, out: Option<&Path>) -> Result<Colle
     }
     channel.say(&Word::Taken {});
     let wrong = |what: &str, error: serde_json::Error| Failure::new(format!("{}: its {what}: {error}", about()));
-    let mut clock = other.clocks.estimate()?;
-    clock.local.name = airpath_clocks::identity::host_name();
-    clock.local.identity = airpath_clocks::identity::written(airpath_clocks::identity::identity());
-    clock.remote.name = other.part.name.clone();
-    clock.remote.identity = other.connection.clock_identity.clone();
+    let clock = other.clock()?;
     let config = other.part.config.as_ref();
     let subtracts = config.is_some_and(|config| config.subtract_delay);
     Ok(Collected {
@@ -481,6 +508,7 @@ fn note_failure(whole: &RunRequest, local: &RunRequest, others: &[Other], failur
     let (Some(out), Some(part)) = (&whole.out, &local.out) else { return true };
     let Ok(mut manifest) = Manifest::read(part) else { return false };
     manifest.status = Status::Failed;
+    manifest.name_places(&places::places(&whole.machine));
     manifest.scenario_toml = whole.scenario.to_toml().unwrap_or_default();
     manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
     let failure = failure.to_string();
@@ -489,6 +517,9 @@ fn note_failure(whole: &RunRequest, local: &RunRequest, others: &[Other], failur
     let none_named = !others.iter().any(is_it);
     let about = |other: &Other| {
         let mut about = json!({ "name": other.part.name, "folder": other.folder });
+        if let (Ok(clock), Some(about)) = (other.clock(), about.as_object_mut()) {
+            about.extend(gather::clock_account(&clock).as_object().cloned().unwrap_or_default());
+        }
         if none_named || is_it(other) {
             about["failure"] = json!(failure);
         }

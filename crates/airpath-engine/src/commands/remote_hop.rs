@@ -29,7 +29,7 @@ use crate::hosts::ssh::COMMAND;
 use crate::hosts::stream::Growing;
 use crate::hosts::transfer::{self, Piece};
 use crate::hosts::tunnel::Tunnel;
-use crate::hosts::wire::{self, Frame, GREETING, PROTOCOL, Word};
+use crate::hosts::wire::{self, Frame, GREETING, PROTOCOL, Window, Word};
 use crate::link::usage;
 use crate::run::Report;
 use crate::run::{RunRequest, calibrated, conclude, from_options, live};
@@ -184,7 +184,8 @@ impl Line {
             let neighbours = [(End::Client, Some(&before)), (End::Server, behind.as_ref())];
             let borders = neighbours.into_iter().filter_map(|(end, neighbour)| Some((end, neighbour?)));
             let borders = borders.map(|(end, neighbour)| {
-                Ok(Border { end, tunnel: neighbour.udp.as_ref().map(Tunnel::open).transpose()? })
+                let tunnel = neighbour.udp.as_ref().map(Tunnel::open).transpose()?;
+                Ok(Border { end, tunnel, credit: Window::first_credit(neighbour.window) })
             });
             let borders = borders.collect::<Result<Vec<Border>>>()?;
             let told = folder.display().to_string();

@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 
 use airpath_core::{Direction, Span};
 use airpath_live::clock;
+use airpath_live::ports::credit::note_receipt_of_credit;
 use airpath_live::ports::joined::{PACKET, direction_of, note_receipt};
 use airpath_log::histogram::Histogram;
 use nix::sys::eventfd::EventFd;
@@ -179,13 +180,13 @@ impl Incoming {
                 },
                 Ok(Frame::Chunk(bytes)) => self.pass_on(Said::Chunk(bytes.to_vec())),
                 Ok(Frame::Status(status)) => return ended(&host, status),
-                Ok(Frame::Packet(_)) => {}
+                Ok(Frame::Packet(_) | Frame::Credit(_)) => {}
                 Err(what) => return format!("host `{host}`: it sent {what}"),
             }
         }
     }
 
-    /// Takes a packet to where it goes. Where a loop, or the next connection, is behind, that holds the other engine's
+    /// Takes a packet or a credit to where it goes. Where a loop, or the next connection, is behind, that holds the other engine's
     /// packets up, which their delay tells.
     fn carry(&self, direction: Direction, bytes: &mut [u8]) -> Result<(), String> {
         match &self.ways[direction as usize] {
@@ -233,11 +234,14 @@ impl Incoming {
     }
 }
 
-/// Stamps a packet and hands it to the loop's port.
+/// Stamps a packet or a credit and hands it to the loop's port.
 fn take_in(socket: &OwnedFd, network: &Network, bytes: &mut [u8]) {
     let now_ns = clock::realtime_ns();
-    if let Some(sent_ns) = note_receipt(bytes, now_ns) {
+    let sent_ns = note_receipt(bytes, now_ns);
+    if let Some(sent_ns) = sent_ns {
         network.note_transit(sent_ns, now_ns);
+    }
+    if sent_ns.is_some() || note_receipt_of_credit(bytes, now_ns) {
         // A port that is gone tells its loop why.
         while let Err(nix::errno::Errno::EINTR) = send(socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL) {}
     }

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use airpath_core::{Direction, End, PduId};
+use airpath_core::{Credit, Direction, End, PduId};
 use airpath_live::ports::{JoinedPort, Port};
 use airpath_log::Distribution;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -60,6 +60,8 @@ pub struct Border {
     pub end: End,
     /// A tunnel by UDP for the packets.
     pub tunnel: Option<Tunnel>,
+    /// Credit of the hop behind it at t = 0.
+    pub credit: Credit,
 }
 
 /// A connection while a run goes on.
@@ -126,10 +128,10 @@ impl Channels {
         let mut ports: Vec<(End, Port)> = Vec::new();
         // Where packets go that come to this host's part, by direction.
         let mut to_ports: [Option<Way>; 2] = [None, None];
-        for Border { end, tunnel } in borders {
+        for Border { end, tunnel, credit } in borders {
             let (near, far) = pair()?;
             let network = networks[end.port().0 as usize].clone();
-            let port = JoinedPort::new(near.try_clone()?, *end, group.gone.clone());
+            let port = JoinedPort::new(near.try_clone()?, *end, group.gone.clone()).with_credit(*credit);
             let port = match tunnel {
                 Some(tunnel) => port.with_losses(tunnel.lost.clone()),
                 None => port,

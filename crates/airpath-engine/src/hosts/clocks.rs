@@ -107,6 +107,8 @@ impl Clocks {
     pub fn estimate(&self) -> Result<Estimate> {
         let exchanges = self.lock();
         let mut estimate = Estimate::of(&exchanges).map_err(|error| Failure::new(error.to_string()))?;
+        estimate.exchanges.sent = self.next.load(Ordering::Relaxed);
+        estimate.exchanges.answered = exchanges.len() as u64;
         let best = exchanges.iter().min_by_key(|exchange| exchange.round_trip_ns());
         if estimate.drift_ppm.abs() > MOST_DRIFT_PPM
             && let Some(best) = best
@@ -115,6 +117,7 @@ impl Clocks {
             estimate.offset_ns = i64::try_from(best.offset_ns()).unwrap_or(estimate.offset_ns);
             estimate.bound_ns = u64::try_from(best.round_trip_ns() / 2 + 1).unwrap_or(estimate.bound_ns);
             estimate.drift_ppm = 0.0;
+            estimate.drift_interval_ppm = [-MOST_DRIFT_PPM, MOST_DRIFT_PPM];
             estimate.warnings.push("the run was too short to measure the drift, which is taken as 0".into());
         }
         Ok(estimate)
@@ -144,5 +147,6 @@ mod tests {
         let estimate = clocks.estimate().unwrap();
         assert!(estimate.bound_ns < 1_000_000_000 && clocks.one_way_ns() < 1_000_000_000);
         assert!((estimate.offset_ns - 3_600_000_000_000).abs() < 1_000_000_000);
+        assert_eq!((estimate.exchanges.sent, estimate.exchanges.answered), (20, 20));
     }
 }

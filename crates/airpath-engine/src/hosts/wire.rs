@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Language of the engines of one run: frames, each with its length before it, of packets, of words in
-//! JSON, or of the bytes of a file. The first byte of a frame tells which.
+//! Language of the engines of one run: frames, each with its length before it, of packets, of credits for them, of
+//! words in JSON, or of the bytes of a file. The first byte of a frame tells which.
 
 use std::io::{self, Read, Write};
 
+use airpath_core::Credit;
+use airpath_live::ports::credit::{CREDIT, JoinedCredit};
 use airpath_live::ports::joined::{JoinedPacket, LONGEST_DATAGRAM_BYTES, PACKET};
 use airpath_log::histogram::Distribution;
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,8 @@ const _: () = assert!(LONGEST_DATAGRAM_BYTES <= LONGEST_FRAME_BYTES);
 pub enum Frame<'a> {
     /// A packet that crosses from one host to the other.
     Packet(JoinedPacket<'a>),
+    /// A credit for packets of the other direction.
+    Credit(JoinedCredit),
     /// A word.
     Word(Box<Word>),
     /// Part of the file that a word has announced.
@@ -49,6 +53,35 @@ pub enum Frame<'a> {
 pub struct Neighbour {
     /// A tunnel by UDP to it for the packets; without it they take the way of all else.
     pub udp: Option<Ends>,
+    /// The window of its hop at the border for packets that go there; none without flow control.
+    pub window: Option<Window>,
+}
+
+/// A window at t = 0.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Number of packets.
+    packets: u32,
+    /// Their total length.
+    bytes: u64,
+}
+
+impl Window {
+    /// The window of `credit`, if it tells of one.
+    pub fn of(credit: &Credit) -> Option<Window> {
+        let window = Window { packets: credit.window_packets, bytes: credit.window_bytes };
+        (*credit != Credit::UNLIMITED).then_some(window)
+    }
+
+    /// The first credit of a machine with this window.
+    pub fn first_credit(this: Option<Window>) -> Credit {
+        this.map_or(Credit::UNLIMITED, |Window { packets, bytes }| Credit {
+            window_packets: packets,
+            window_bytes: bytes,
+            ..Credit::UNLIMITED
+        })
+    }
 }
 
 /// A word of one engine to the other. Times are nanoseconds by a clock of the receiver unless they say otherwise.
@@ -286,6 +319,9 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, String> {
         Some((&PACKET, _)) => {
             JoinedPacket::read(bytes).map(Frame::Packet).ok_or_else(|| "a packet that contradicts itself".into())
         }
+        Some((&CREDIT, _)) => {
+            JoinedCredit::read(bytes).map(Frame::Credit).ok_or_else(|| "a credit that is none".into())
+        }
         Some((&WORD, text)) => {
             serde_json::from_slice(text).map(Frame::Word).map_err(|error| format!("a word that is none: {error}"))
         }
@@ -374,7 +410,15 @@ mod tests {
         assert_eq!(first_frame(&[2, 0, 0, 0, 7]).unwrap(), None);
         assert!(read_frame(&mut &[255, 255, 255, 255, 1][..]).is_err());
         assert_eq!(read_frame(&mut &[1, 0][..]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-        for frame in [&[][..], &[7, 1], &[CHUNK], &[STATUS, b'x'], b"\x01{\"word\":\"stop\",\"more\":1}", b"\x01{}"] {
+        for frame in [
+            &[][..],
+            &[7, 1],
+            &[CHUNK],
+            &[STATUS, b'x'],
+            &[CREDIT, 4, 0],
+            b"\x01{\"word\":\"stop\",\"more\":1}",
+            b"\x01{}",
+        ] {
             assert!(parse(frame).is_err(), "{frame:?}");
         }
         assert!(skip_to_greeting(&mut &b"nothing"[..]).is_err());

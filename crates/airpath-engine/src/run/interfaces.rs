@@ -42,7 +42,7 @@ pub fn with_changes(
     news: Vec<io::Result<LinkChanges>>,
     ports: &mut [Port],
 ) -> EndResults {
-    let own = ports.iter_mut().filter(|port| !port.is_joined());
+    let own = ports.iter_mut().filter(|port| port.joined().is_none());
     for ((port, news), end) in own.zip(news).zip(ends) {
         if port.is_line() {
             let downs = port.interface_changes().map_or(0, |changes| changes.downs);

@@ -125,8 +125,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
         if let Some(Copy { recording, .. }) = &mut trace.copy {
             match &input {
                 Input::Offer(port, Item::Pdu(pdu)) => recording.offered(at, *port, pdu),
-                Input::Offer(..) => {}
-                Input::Command(_) => recording.commanded(at, &json),
+                Input::Offer(..) | Input::Command(_) => recording.commanded(at, &json),
             }
         }
         driver.input(at, input).map_err(|error| refused(folder, &error))?;

@@ -4,8 +4,9 @@
 //! Language of the engines of a run on several hosts: whatever is understood says the same when it is said
 //! again.
 
-use airpath_core::Direction;
+use airpath_core::{Credit, Direction};
 use airpath_engine::inside::{Frame, Word, parse_frame, read_frame, skip_to_greeting};
+use airpath_live::ports::credit::JoinedCredit;
 use airpath_live::ports::joined::{JoinedPacket, note_receipt};
 
 /// Number of frames of an input.
@@ -38,6 +39,8 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut packet = JoinedPacket::header(&Default::default(), Direction::Uplink, 5).unwrap_or_default();
     packet.extend_from_slice(&[0x45; 28]);
     talk.extend(framed(&packet));
+    let credit = JoinedCredit { direction: Direction::Downlink, received_realtime_ns: 0, credit: Credit::UNLIMITED };
+    talk.extend(framed(&credit.to_bytes()));
     vec![("talk".into(), talk.clone()), ("frames".into(), talk[31..].to_vec())]
 }
 
@@ -60,6 +63,7 @@ pub fn run(input: &[u8]) {
                 note_receipt(&mut again, packet.received_realtime_ns);
                 assert_eq!(JoinedPacket::read(&again), Some(packet));
             }
+            Ok(Frame::Credit(credit)) => assert_eq!(JoinedCredit::read(&credit.to_bytes()), Some(credit)),
             Ok(Frame::Chunk(_) | Frame::Status(_)) => {}
             Err(what) => assert!(!what.is_empty()),
         }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use airpath_core::{
     BufferPool, Cause, Command, CommandError, Cx, End, Event, EventKind, Framing, HeaderBytes, Item, LogLevel, Machine,
-    Outputs, PacketFilters, Pdu, PduId, PortId, Span, StateInForce, Time, UNDAMAGED,
+    Outputs, PacketFilters, Pdu, PduId, PortId, Signal, Span, StateInForce, Time, UNDAMAGED,
 };
 use airpath_log::{Delays, LatenessBound, Offered, Packet, Quantum, Recorder};
 
 use super::circling::Watch;
+use super::credits::Credits;
 use super::egress::{self, Egress};
 use super::held_back::{Held, HeldBack};
 use super::ingress::Arrival;
@@ -88,6 +89,8 @@ pub struct LiveLink {
     unread: Unread,
     /// Packets that were read and wait for the end of their port's pause.
     held_back: HeldBack,
+    /// Credits of machines at other hosts.
+    credits: Credits,
     /// Unfinished work of the last turn. Until it is done the ports are left alone: what waits there came
     /// later.
     unfinished: Option<Unfinished>,
@@ -162,6 +165,7 @@ impl LiveLink {
             may_leave_unread: Span::ZERO,
             unread: Unread::default(),
             held_back: HeldBack::new(0),
+            credits: Credits::default(),
             unfinished: None,
             unread_since: None,
             unread_limit,
@@ -231,6 +235,13 @@ impl LiveLink {
         self.closed_until = Time::ZERO;
         self.unread.clear();
         self.arrivals.clear();
+        for (number, port) in self.ports.iter().enumerate() {
+            if let Some(credit) = port.joined() {
+                self.credits.push(Time::ZERO, PortId(number as u16), credit);
+            }
+        }
+        let mut events = EVENTS_A_TURN;
+        self.take_credits(Time::ZERO, &mut events);
         self.note_plans();
     }
 
@@ -300,6 +311,14 @@ impl LiveLink {
         self.measurements.left_unread |= !outcome.exhausted;
         self.has_passed |= outcome.packets > 0;
         let port = PortId(side as u16);
+        for (credit, stamp) in self.ports[side].take_credits() {
+            let came_ns = reading.stamps.place(stamp, self.empty_ns[side], reading.now_ns);
+            let at = came_ns
+                .map_or_else(reading.clock, |came_ns| Time::from_nanos(came_ns.saturating_sub(reading.epoch_ns)));
+            if self.started {
+                self.credits.push(at.max(self.driven_to), port, credit);
+            }
+        }
         // Not the time of the wake-up: where the loop lost its processor since, packets have come meanwhile.
         let read_at = (reading.clock)();
         if self.started && !self.received.is_empty() && !self.ports[side].has_kernel_stamps() {
@@ -380,9 +399,10 @@ impl LiveLink {
         self.note_plans();
         if self.unfinished.is_some() || has_more {
             self.next_deadline = self.driven_to;
-        } else if let Some(first) = self.arrivals.first() {
+        } else {
             // Read ahead of the present, or of an order that took effect before they came.
-            self.next_deadline = self.next_deadline.min(first.at);
+            let first = self.arrivals.first().map_or(Time::NEVER, |first| first.at);
+            self.next_deadline = self.next_deadline.min(first).min(self.credits.next());
         }
         Ok(())
     }
@@ -397,6 +417,9 @@ impl LiveLink {
         let ready = arrivals.partition_point(|arrival| arrival.at <= to);
         let mut offered = 0;
         for arrival in &arrivals[..ready] {
+            if !self.take_credits(arrival.at, &mut events) {
+                break;
+            }
             // What comes before the first packet may be much, as the machine is left alone between turns.
             // Where packets wait for a port, it may be released before this one comes.
             let is_first = offered == 0 || self.held_back.has_any();
@@ -423,7 +446,23 @@ impl LiveLink {
         }
         arrivals.drain(..offered);
         self.arrivals = arrivals;
-        offered == ready && self.advance(to, &mut events)
+        offered == ready && self.take_credits(to, &mut events) && self.advance(to, &mut events)
+    }
+
+    /// Hands the machine the credits that came by `to`, as far as `events` allow; whether all of them.
+    fn take_credits(&mut self, to: Time, events: &mut u32) -> bool {
+        while let Some((at, port, credit)) = self.credits.first(to) {
+            let at = at.max(self.driven_to);
+            if !self.advance(at, events) {
+                return false;
+            }
+            self.credits.pop();
+            self.recorder.command(at, &airpath_log::credit::written(port, &credit));
+            let signal = Item::Signal(Signal::Credit(credit));
+            self.machine.offer(at, port, signal, &mut Cx::new(&mut self.outputs));
+            self.release(at);
+        }
+        true
     }
 
     /// Runs the machine towards `to` as far as `events` allow; whether it got there. What waits for a port goes in at
@@ -549,14 +588,17 @@ impl LiveLink {
     fn emit(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
         self.closed_until = self.driven_to + self.together_within;
         for emission in &self.outputs.emissions {
-            if let Item::Pdu(pdu) = &emission.item {
-                let port = usize::from(emission.port.0);
-                if self.ports[port].is_joined() {
+            let port = usize::from(emission.port.0);
+            match &emission.item {
+                Item::Pdu(pdu) if self.ports[port].joined().is_some() => {
                     self.egress[port].push_onwards(pdu, self.journeys.onwards(pdu));
-                } else {
-                    self.egress[port].push(pdu, emission.at, self.together_within);
                 }
+                Item::Pdu(pdu) => self.egress[port].push(pdu, emission.at, self.together_within),
+                Item::Signal(Signal::Credit(credit)) => self.credits.give(emission.port, *credit),
             }
+        }
+        for (port, credit) in self.credits.given() {
+            self.ports[usize::from(port.0)].give_credit(credit)?;
         }
         for (egress, port) in self.egress.iter_mut().zip(&mut self.ports) {
             if !egress.is_empty() {

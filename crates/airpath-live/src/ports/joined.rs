@@ -9,11 +9,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use airpath_core::{Damage, Direction, End, PduId, Span, Time};
+use airpath_core::{Credit, Damage, Direction, End, PduId, Span, Time};
 use bytes::BytesMut;
 use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, recv, sendmsg};
+use nix::sys::socket::{MsgFlags, recv, send, sendmsg};
 
+use super::credit::{JoinedCredit, direction_of_credit};
 use super::slab::{has_room, make_room};
 use super::{
     Adapter, DropsOutsideModel, InterfaceChanges, LONGEST_PACKET_BYTES, OffloadHeader, Outgoing, ReadOutcome, Received,
@@ -123,8 +124,11 @@ impl<'a> JoinedPacket<'a> {
     }
 }
 
-/// The direction of a datagram that is a packet.
+/// The direction of a datagram that is a packet or a credit.
 pub fn direction_of(datagram: &[u8]) -> Option<Direction> {
+    if let Some(direction) = direction_of_credit(datagram) {
+        return Some(direction);
+    }
     let flags = datagram.get(1).filter(|_| datagram.len() >= FIXED_BYTES && datagram[0] == PACKET)?;
     Some(if flags & UPLINK != 0 { Direction::Uplink } else { Direction::Downlink })
 }
@@ -149,19 +153,55 @@ pub struct JoinedPort {
     unreadable: u64,
     /// Packets that were lost between the hosts.
     lost: Arc<AtomicU64>,
+    /// Credit of the machine at the other host before it said anything.
+    first_credit: Credit,
+    /// Credits that were read, with the times of their receipt.
+    credits: Vec<(Credit, u64)>,
+    /// Credit for the other machine that found no room yet.
+    owed: Option<Credit>,
 }
 
 impl JoinedPort {
     /// A port at `end` of a machine, on `socket`, an end of a pair that keeps datagrams apart. `gone` tells why the
     /// other end was closed.
     pub fn new(socket: OwnedFd, end: End, gone: Arc<OnceLock<String>>) -> JoinedPort {
-        JoinedPort { socket, end, gone, buffer: vec![0; LONGEST_DATAGRAM_BYTES], unreadable: 0, lost: Arc::default() }
+        JoinedPort {
+            socket,
+            end,
+            gone,
+            buffer: vec![0; LONGEST_DATAGRAM_BYTES],
+            unreadable: 0,
+            lost: Arc::default(),
+            first_credit: Credit::UNLIMITED,
+            credits: Vec::new(),
+            owed: None,
+        }
+    }
+
+    /// The same port, where the machine at the other host begins with `first_credit`.
+    #[must_use]
+    pub fn with_credit(self, first_credit: Credit) -> JoinedPort {
+        JoinedPort { first_credit, ..self }
     }
 
     /// The same port, where somebody counts packets that are lost between the hosts.
     #[must_use]
     pub fn with_losses(self, lost: Arc<AtomicU64>) -> JoinedPort {
         JoinedPort { lost, ..self }
+    }
+
+    /// Sends the credit that found no room yet.
+    fn pay(&mut self) -> io::Result<()> {
+        let Some(credit) = self.owed else { return Ok(()) };
+        let direction = self.end.other().sends();
+        let datagram = JoinedCredit { direction, received_realtime_ns: 0, credit }.to_bytes();
+        match send(self.socket.as_raw_fd(), &datagram, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
+            Ok(_) => self.owed = None,
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS | Errno::ENOMEM) => {}
+            Err(Errno::EPIPE | Errno::ECONNRESET) => return Err(self.gone()),
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(())
     }
 
     fn gone(&self) -> io::Error {
@@ -177,7 +217,8 @@ impl Adapter for JoinedPort {
     fn read_batch(&mut self, slab: &mut BytesMut, limit: usize, out: &mut Vec<Received>) -> io::Result<ReadOutcome> {
         let mut outcome = ReadOutcome::default();
         make_room(slab, LONGEST_PACKET_BYTES);
-        while outcome.packets < limit && has_room(slab, LONGEST_PACKET_BYTES) {
+        self.pay()?;
+        while outcome.packets + self.credits.len() < limit && has_room(slab, LONGEST_PACKET_BYTES) {
             let count = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_DONTWAIT) {
                 Ok(0) | Err(Errno::ECONNRESET) => return Err(self.gone()),
                 Ok(count) => count,
@@ -188,6 +229,12 @@ impl Adapter for JoinedPort {
                 Err(Errno::EINTR) => continue,
                 Err(errno) => return Err(errno.into()),
             };
+            if let Some(told) =
+                JoinedCredit::read(&self.buffer[..count]).filter(|told| told.direction == self.end.sends())
+            {
+                self.credits.push((told.credit, told.received_realtime_ns));
+                continue;
+            }
             let is_ours = |packet: &JoinedPacket<'_>| packet.direction == self.end.sends();
             let Some(packet) = JoinedPacket::read(&self.buffer[..count]).filter(is_ours) else {
                 self.unreadable += 1;
@@ -209,6 +256,7 @@ impl Adapter for JoinedPort {
 
     fn write_batch(&mut self, packets: &[Outgoing<'_>]) -> io::Result<WriteOutcome> {
         let mut outcome = WriteOutcome::default();
+        self.pay()?;
         for packet in packets {
             let direction = self.end.other().sends();
             let head =
@@ -246,8 +294,17 @@ impl Adapter for JoinedPort {
         Some(UNREAD_LIMIT)
     }
 
-    fn is_joined(&self) -> bool {
-        true
+    fn joined(&self) -> Option<Credit> {
+        Some(self.first_credit)
+    }
+
+    fn give_credit(&mut self, credit: Credit) -> io::Result<()> {
+        self.owed = Some(credit);
+        self.pay()
+    }
+
+    fn take_credits(&mut self) -> Vec<(Credit, u64)> {
+        std::mem::take(&mut self.credits)
     }
 }
 
@@ -292,6 +349,18 @@ mod tests {
     }
 
     #[test]
+    fn credits_pass_beside_packets() {
+        let (mut near, mut far) = pair();
+        assert_eq!(near.joined(), Some(Credit::UNLIMITED));
+        let credit = Credit { taken_packets: 5, ..Credit::UNLIMITED };
+        near.give_credit(credit).unwrap();
+        assert!(read(&mut far).unwrap().is_empty());
+        assert_eq!(far.take_credits(), [(credit, 0)]);
+        assert!(far.take_credits().is_empty());
+        assert_eq!(far.drops_outside_model().unwrap().unreadable, 0);
+    }
+
+    #[test]
     fn what_is_no_packet_is_counted_and_the_end_has_its_reason() {
         let (near, mut far) = pair();
         let header = |direction| JoinedPacket::header(&Journey::default(), direction, 5).unwrap();
@@ -299,7 +368,7 @@ mod tests {
         assert_eq!(JoinedPacket::read(&good).unwrap().sent_realtime_ns, 5);
         let astray = [header(Direction::Downlink), vec![0x45; 20]].concat();
         assert_eq!(JoinedPacket::read(&astray).unwrap().direction, Direction::Downlink);
-        nix::sys::socket::send(near.socket.as_raw_fd(), &astray, MsgFlags::empty()).unwrap();
+        send(near.socket.as_raw_fd(), &astray, MsgFlags::empty()).unwrap();
         let mut stamped = good.clone();
         assert_eq!(note_receipt(&mut stamped, 9), Some(5));
         assert_eq!(JoinedPacket::read(&stamped).unwrap().received_realtime_ns, 9);
@@ -308,7 +377,7 @@ mod tests {
         let beyond = [JoinedPacket::header(&flipped, Direction::Uplink, 5).unwrap(), vec![0x45; 20]].concat();
         for bad in [&good[..FIXED_BYTES], &good[..10], &[1; 60][..], &beyond[..]] {
             assert_eq!(JoinedPacket::read(bad), None);
-            nix::sys::socket::send(near.socket.as_raw_fd(), bad, MsgFlags::empty()).unwrap();
+            send(near.socket.as_raw_fd(), bad, MsgFlags::empty()).unwrap();
         }
         assert!(read(&mut far).unwrap().is_empty());
         assert_eq!(far.drops_outside_model().unwrap().unreadable, 5);

@@ -12,7 +12,7 @@ use airpath_core::Direction;
 
 pub use counts::results;
 pub use logs::{Moved, merge_events, merge_inputs};
-pub use summaries::{host_line, summary};
+pub use summaries::{HostLine, summary};
 
 use crate::histogram::Distribution;
 use crate::verdict::Verdict;

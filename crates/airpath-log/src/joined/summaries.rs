@@ -3,6 +3,8 @@
 
 //! The summary of a path on several hosts.
 
+use std::fmt;
+
 use super::{PartHops, distribution, ends, verdict};
 use crate::exactness::Exactness;
 use crate::show;
@@ -84,25 +86,38 @@ pub fn summary(of_parts: &[&Summary], parts: &[PartHops]) -> Option<Summary> {
     Some(whole)
 }
 
-/// A line about the other host, beneath the summary.
-pub fn host_line(
-    host: &str,
-    offset_ns: i64,
-    bound_ns: u64,
-    drift_ppm: f64,
-    delays_ns: [u64; 2],
-    late_ns: u64,
-) -> String {
-    let sign = if offset_ns < 0 { "-" } else { "+" };
-    format!(
-        "host       {host}: clock {sign}{} within {}, drift {drift_ppm:+.3} ppm   network p50 {} there, {} back   lateness \
-         max {}",
-        show::span(offset_ns.unsigned_abs()),
-        show::span(bound_ns),
-        show::span(delays_ns[0]),
-        show::span(delays_ns[1]),
-        show::span(late_ns),
-    )
+/// A line about another host, beneath the summary.
+#[derive(Clone, Copy, Debug)]
+pub struct HostLine<'a> {
+    /// Its name.
+    pub host: &'a str,
+    /// Its clock less that of this host.
+    pub offset_ns: i64,
+    /// Bound of the offset.
+    pub bound_ns: u64,
+    /// Interval of the drift.
+    pub drift_interval_ppm: [f64; 2],
+    /// Median delays of the network: to the host and from it.
+    pub delays_ns: [u64; 2],
+    /// Greatest lateness there.
+    pub late_ns: u64,
+}
+
+impl fmt::Display for HostLine<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HostLine { host, offset_ns, bound_ns, drift_interval_ppm: [low, high], delays_ns, late_ns } = *self;
+        write!(
+            out,
+            "host       {host}: clock {}{} within {}, drift {low:+.1} to {high:+.1} ppm   network p50 {} there, {} back   \
+             lateness max {}",
+            if offset_ns < 0 { "-" } else { "+" },
+            show::span(offset_ns.unsigned_abs()),
+            show::span(bound_ns),
+            show::span(delays_ns[0]),
+            show::span(delays_ns[1]),
+            show::span(late_ns),
+        )
+    }
 }
 
 #[cfg(test)]
@@ -145,8 +160,16 @@ mod tests {
 
     #[test]
     fn the_line_of_a_host_has_the_offset_with_its_bound() {
-        let line = host_line("lab2", -1_500, 40_000, 0.25, [90_000, 100_000], 70_000);
-        assert!(line.contains("clock -1.50 us within 40.0 us, drift +0.250 ppm"), "{line}");
+        let line = HostLine {
+            host: "lab2",
+            offset_ns: -1_500,
+            bound_ns: 40_000,
+            drift_interval_ppm: [-0.5, 3.0],
+            delays_ns: [90_000, 100_000],
+            late_ns: 70_000,
+        };
+        let line = line.to_string();
+        assert!(line.contains("clock -1.50 us within 40.0 us, drift -0.5 to +3.0 ppm"), "{line}");
         assert!(line.contains("lateness max 70.0 us"), "{line}");
     }
 }

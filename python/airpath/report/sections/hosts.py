@@ -35,12 +35,19 @@ def _row(host: dict[str, Any]) -> dict[str, str]:
         "host": host["name"],
         "hops": ", ".join(host.get("hops", [])),
         "offset": offset,
-        "drift": f"{clock['drift_ppm']:+.3f}" if clock else "-",
+        "drift": _drift(clock),
         "there": _ms(delays["to_host"]["p50_ns"]) if delays else "-",
         "back": _ms(delays["from_host"]["p50_ns"]) if delays else "-",
         "lateness": _ms(lateness["max_ns"]) if lateness else "-",
         "failure": host.get("failure", ""),
     }
+
+
+def _drift(clock: dict[str, Any]) -> str:
+    if not clock:
+        return "-"
+    low, high = clock["drift_interval_ppm"]
+    return f"{low:+.1f} to {high:+.1f}"
 
 
 def _ms(nanoseconds: float) -> str:

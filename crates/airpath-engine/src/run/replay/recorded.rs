@@ -6,7 +6,7 @@
 use std::path::{Path as Folder, PathBuf};
 use std::sync::Arc;
 
-use airpath_core::{Command, Ecn, Escapes, HeaderBytes, Item, Matches, Pdu, PortId, Span, Time};
+use airpath_core::{Command, Ecn, Escapes, HeaderBytes, Item, Matches, Pdu, PortId, Signal, Span, Time};
 use airpath_log::batch::InputKind;
 use airpath_log::files::{EVENTS, INPUT, LINK};
 use airpath_log::manifest::Status;
@@ -274,6 +274,10 @@ fn packet(row: &InputRow<'_>, users: u16, tells_headers: bool) -> Option<Input> 
 /// A command as the input log has it.
 fn command(json: &str) -> Option<What> {
     let value: serde_json::Value = serde_json::from_str(json).ok()?;
+    if let Some(credit) = airpath_log::credit::read(&value) {
+        let (port, credit) = credit?;
+        return Some(What::Input(Input::Offer(port, Item::Signal(Signal::Credit(credit)))));
+    }
     if let Some(set) = value.get("set") {
         let text = |one: &serde_json::Value| one.as_str().map(str::to_string);
         return Some(What::Set(set.as_array()?.iter().map(text).collect::<Option<_>>()?));
