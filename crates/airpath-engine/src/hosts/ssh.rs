@@ -104,13 +104,29 @@ fn try_to_connect(part: &Part, quality: &str) -> std::result::Result<Connection,
     };
     let (input, output) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stdin)));
     let mut connection = Connection { child, input, output, clock_identity: String::new() };
+    match greet(&name, &connection) {
+        Ok(clock_identity) => {
+            connection.clock_identity = clock_identity;
+            Ok(connection)
+        }
+        Err(why) => {
+            // One that hangs would outlive the run.
+            connection.close(Duration::ZERO);
+            Err(why)
+        }
+    }
+}
+
+/// Hears the engine's greeting: the identity of its host's clock, if it is of this version.
+fn greet(name: &str, connection: &Connection) -> std::result::Result<String, Missing> {
+    let failed = |error: io::Error| Missing::Other(format!("{name}: {error}"));
     let mut reader = Patient::new(connection.input.try_clone().map_err(failed)?, PATIENCE);
     let lost = |error: io::Error| match error.kind() {
         io::ErrorKind::TimedOut => Missing::Other(format!("{name}: no answer for {} s", PATIENCE.as_secs())),
         _ => Missing::Other(format!("{name}: {error}")),
     };
     if let Some(status) = wire::skip_to_greeting(&mut reader).map_err(lost)? {
-        return Err(refused(&name, status));
+        return Err(refused(name, status));
     }
     let frame = wire::read_frame(&mut reader).map_err(lost)?.unwrap_or_default();
     let Ok(Frame::Word(word)) = wire::parse(&frame) else {
@@ -128,8 +144,7 @@ fn try_to_connect(part: &Part, quality: &str) -> std::result::Result<Connection,
              {PROTOCOL}); both must be the same"
         )));
     }
-    connection.clock_identity = clock_identity;
-    Ok(connection)
+    Ok(clock_identity)
 }
 
 /// Reason for the end of a connection before the engine spoke, by the exit status of `ssh` or of the shell there.
