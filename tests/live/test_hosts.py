@@ -505,7 +505,8 @@ def assert_joined(airpath: Airpath, out: Path, hops: set[str]) -> None:
     times = [event["time_ns"] for event in events]
     assert times == sorted(times)
     page = airpath.path("report.html")
-    report = [Path(sys.executable).with_name("airpath"), "report", out, "--out", page]
+    airpath_here = str(Path(sys.executable).with_name("airpath"))
+    report = [airpath_here, "report", str(out), "--out", str(page)]
     subprocess.run(report, check=True, capture_output=True)
     assert "lab2" in page.read_text()
 
