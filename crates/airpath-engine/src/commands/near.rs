@@ -372,8 +372,8 @@ fn set_up(
             scenario: far.scenario.to_toml_with_files(&name).map_err(usage)?,
             arguments: arguments(request, behind.is_none()),
             records: request.out.is_some(),
-            before,
-            behind,
+            before: Box::new(before),
+            behind: behind.map(Box::new),
             files: files.len() as u32,
         })
         .map_err(broke)?;

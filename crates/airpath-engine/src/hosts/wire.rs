@@ -128,9 +128,9 @@ pub enum Word {
         /// Number of files that follow, which the scenario names.
         files: u32,
         /// The host before this one on the path.
-        before: Neighbour,
+        before: Box<Neighbour>,
         /// The host behind it; none at the last one.
-        behind: Option<Neighbour>,
+        behind: Option<Box<Neighbour>>,
     },
     /// Ask for what a run that broke off has left in a folder.
     Fetch {
