@@ -19,6 +19,7 @@ mod layout;
 mod link;
 mod load;
 mod measure;
+mod plans;
 mod spin;
 mod stamps;
 mod step;
@@ -42,6 +43,7 @@ use link::Reading;
 pub use link::{FinishedLink, LinkLook, LiveLink, PortLosses};
 use load::Load;
 pub use measure::LinkMeasurements;
+use plans::Plans;
 pub use spin::{AutoSpin, MOST_MARGIN_NS, MarginCourse, Spin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 use stamps::Stamps;
 pub use stamps::{ClockReport, ClockStep};
@@ -186,7 +188,15 @@ pub struct EngineLoop {
     single_departures: bool,
     /// Orders whose time is to come.
     later: Later,
+    plans: Plans,
+    /// Links whose packets bear no stamps.
+    unstamped: Vec<usize>,
+    /// Is told of each link that is lost; without it the loss of one ends the loop.
+    on_lost: Option<OnLost>,
 }
+
+/// Hears the index of a link that is lost.
+type OnLost = Box<dyn FnMut(usize) + Send>;
 
 impl EngineLoop {
     /// A loop over `links`, and the handle by which it is started and stopped.
@@ -196,7 +206,7 @@ impl EngineLoop {
     pub fn new(mut links: Vec<LiveLink>, spin_policy: SpinPolicy) -> io::Result<(EngineLoop, Handle)> {
         let notifier = std::sync::Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
         let (sender, words) = channel();
-        let waiter = Waiter::new(notifier.as_fd())?;
+        let mut waiter = Waiter::new(notifier.as_fd())?;
         let mut first_ports = vec![0];
         let mut count = 0;
         for link in &mut links {
@@ -206,7 +216,11 @@ impl EngineLoop {
             }
             first_ports.push(count);
         }
+        let unstamped = (0..links.len()).filter(|link| !links[*link].has_kernel_stamps()).collect();
         let engine = EngineLoop {
+            plans: Plans::new(links.len()),
+            unstamped,
+            on_lost: None,
             links,
             first_ports,
             waiter,
@@ -237,6 +251,12 @@ impl EngineLoop {
         EngineLoop { frozen_clock: true, single_departures: true, ..self }
     }
 
+    /// Goes on without a link that is lost because one of its ports is gone, and tells `on_lost` its index.
+    #[must_use]
+    pub fn outliving_links(self, on_lost: impl FnMut(usize) + Send + 'static) -> EngineLoop {
+        EngineLoop { on_lost: Some(Box::new(on_lost)), ..self }
+    }
+
     /// Trades exactness of departures for processor time, within their bound.
     #[must_use]
     pub fn with_economy(self, economy: Economy) -> EngineLoop {
@@ -252,7 +272,7 @@ impl EngineLoop {
     /// Runs until it is told to stop.
     ///
     /// # Errors
-    /// When a port goes away or the kernel refuses to wait.
+    /// When the kernel refuses to wait, or a port goes away and the loop does not outlive its links.
     pub fn run(mut self) -> io::Result<(Vec<FinishedLink>, LoopReport)> {
         // With memory locked, what is new is fetched page by page, and the first packets would wait. Where the
         // clock stands still, nothing waits.
@@ -263,7 +283,7 @@ impl EngineLoop {
         let mut spin = Spin::new(self.spin_policy, clock::monotonic_ns());
         let mut readable: Vec<u32> = Vec::new();
         let mut report = LoopReport::default();
-        let stamped = self.links.iter().all(LiveLink::has_kernel_stamps);
+        let stamped = self.unstamped.is_empty();
         // In a guest nothing is stopped or starved while its time runs.
         let own = (!stamped && !self.frozen_clock).then(OwnThread::open);
         self.reads_unwatched = own.as_ref().is_some_and(|own| !own.is_told());
@@ -288,7 +308,7 @@ impl EngineLoop {
             }
             if self.started {
                 let (from, until) = (self.time_of(looked_ns), self.time_of(now_ns));
-                self.links.iter_mut().for_each(|link| link.away(from, until));
+                self.away(from, until);
             }
             let mut note = |wake: Wake| match wake {
                 Wake::Port(port) => readable.push(port),
@@ -390,7 +410,7 @@ impl EngineLoop {
                             spin.woke(wake_ns, woke_ns);
                             // Whatever kept the loop from waking kept it from reading, too.
                             let (due, woke) = (self.time_of(wake_ns), self.time_of(woke_ns));
-                            self.links.iter_mut().for_each(|link| link.away(due, woke));
+                            self.away(due, woke);
                         }
                         // A sleep that a signal cut short ended at no margin: the deadline may be far off.
                         if margin_ns > 0 && (wake_ns..deadline_ns).contains(&woke_ns) {
@@ -410,7 +430,7 @@ impl EngineLoop {
             }
             if let (Some(kept), true) = (kept, self.started) {
                 let at_most = Span::from_nanos(kept.at_most_ns);
-                self.links.iter_mut().for_each(|link| link.measurements.kept(at_most));
+                self.unstamped.iter().for_each(|link| self.links[*link].measurements.kept(at_most));
             }
             let stepped = self.waiter.take_clock_step();
             self.stamps.waited(looked_ns, stepped);
@@ -418,8 +438,7 @@ impl EngineLoop {
                 break;
             }
             while let Some(order) = self.later.pop_due(looked_ns) {
-                let answer = self.carry_out(&order, looked_ns)?;
-                let _ = order.answer.send(answer);
+                self.answer(order, looked_ns)?;
             }
             self.turn(looked_ns, &mut readable)?;
             if awaited && let Some(work_ns) = self.work_since(deadline_ns.max(looked_ns)) {
@@ -430,8 +449,14 @@ impl EngineLoop {
         report.ended = self.time_of(clock::monotonic_ns());
         if self.started {
             let epoch_ns = self.epoch_ns;
-            for link in &mut self.links {
-                link.settle(report.ended, || Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch_ns)))?;
+            let clock = || Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch_ns));
+            for index in 0..self.links.len() {
+                let link = &mut self.links[index];
+                if !link.is_lost()
+                    && let Err(error) = link.settle(report.ended, clock)
+                {
+                    self.lose(index, error)?;
+                }
             }
         }
         report.spun_ns = spin.spun_ns();
@@ -465,57 +490,122 @@ impl EngineLoop {
         if !self.started {
             return u64::MAX;
         }
-        let next = self.links.iter().map(LiveLink::next_deadline).min().unwrap_or(Time::NEVER);
+        let next = self.plans.next();
         let next_ns = if next == Time::NEVER { u64::MAX } else { self.epoch_ns.saturating_add(next.nanos()) };
         next_ns.min(self.later.next_ns().unwrap_or(u64::MAX))
     }
 
     /// Time until the first packet that has left since was gone, in ns.
     fn work_since(&self, from_ns: u64) -> Option<u64> {
-        let emissions = self.links.iter().map(|link| self.epoch_ns.saturating_add(link.last_emission().nanos()));
-        emissions.filter(|emitted_ns| *emitted_ns >= from_ns).min().map(|emitted_ns| emitted_ns - from_ns)
+        let departed = self.plans.departed_since(self.time_of(from_ns))?;
+        Some(self.epoch_ns.saturating_add(departed.nanos()).saturating_sub(from_ns))
     }
 
     /// Time for which every port may be left unread.
     fn may_leave_unread_ns(&self) -> u64 {
-        self.links.iter().map(|link| link.may_leave_unread().nanos()).min().unwrap_or(0)
+        self.plans.least_unread().nanos()
+    }
+
+    /// The loop was away from the ports from `from` until `until`, which matters where packets bear no stamps.
+    fn away(&mut self, from: Time, until: Time) {
+        self.unstamped.iter().for_each(|link| self.links[*link].away(from, until));
     }
 
     /// Reads the ports that have something and drives every link that has something to do.
     fn turn(&mut self, now_ns: u64, readable: &mut Vec<u32>) -> io::Result<()> {
         let now = self.time_of(now_ns);
-        let (epoch, still) = (self.epoch_ns, self.frozen_clock);
-        let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         readable.sort_unstable();
         readable.dedup();
         // No machine goes beyond an order that is to come.
         let limit = self.later.next_ns().map_or(Time::NEVER, |at_ns| self.time_of(at_ns));
-        let mut next = 0;
-        let mut reading =
-            Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
-        for (link, ports) in self.links.iter_mut().zip(self.first_ports.windows(2)) {
-            let mut has_read = false;
-            while let Some(port) = readable.get(next).filter(|port| **port < ports[1]) {
-                link.read((*port - ports[0]) as usize, &mut reading)?;
-                has_read = true;
-                next += 1;
+        // Before the run begins there is no time for a machine to be in.
+        let flushes = self.started && self.plans.next() <= now;
+        let mut rest = &readable[..];
+        for index in 0..self.links.len() {
+            let (ports, others) = rest.split_at(rest.partition_point(|port| *port < self.first_ports[index + 1]));
+            rest = others;
+            if ports.is_empty() && !(flushes && self.plans.is_due(index, now)) || self.links[index].is_lost() {
+                if rest.is_empty() && !flushes {
+                    break;
+                }
+                continue;
             }
-            let now = if has_read { clock() } else { now }.min(limit);
-            // Before the run begins there is no time for the machine to be in.
-            if self.started && (has_read || link.next_deadline() <= now) {
-                link.drive(now, clock)?;
-                link.tell_of_traffic();
+            if let Err(error) = self.serve(index, ports, now_ns, limit) {
+                self.lose(index, error)?;
             }
+            self.note(index)?;
+        }
+        if flushes {
+            self.plans.flushed(now);
+        }
+        for link in &self.unstamped {
+            let link = &mut self.links[*link];
             if !link.is_behind() {
                 link.measurements.looked();
             }
-            let unread: SmallVec<[(PortId, bool); 2]> = link.take_unread_ports().collect();
-            for (port, leave) in unread {
-                let descriptor = link.ports()[usize::from(port.0)].as_fd();
-                self.waiter.watch_port(descriptor, ports[0] + u32::from(port.0), !leave)?;
-            }
         }
         Ok(())
+    }
+
+    /// Reads `ports` of a link and drives its machine, at most to `limit`.
+    fn serve(&mut self, index: usize, ports: &[u32], now_ns: u64, limit: Time) -> io::Result<()> {
+        let (epoch, still, now) = (self.epoch_ns, self.frozen_clock, self.time_of(now_ns));
+        let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
+        let mut reading =
+            Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
+        let link = &mut self.links[index];
+        for port in ports {
+            link.read((*port - self.first_ports[index]) as usize, &mut reading)?;
+        }
+        if self.started {
+            let now = if ports.is_empty() { now } else { clock() };
+            link.drive(now.min(limit), clock)?;
+            link.tell_of_traffic();
+        }
+        Ok(())
+    }
+
+    /// Notes what a link plans, and which of its ports are to be left alone.
+    fn note(&mut self, index: usize) -> io::Result<()> {
+        let link = &mut self.links[index];
+        if link.is_lost() {
+            return Ok(());
+        }
+        self.plans.note(index, link.plan());
+        let unread: SmallVec<[(PortId, bool); 2]> = link.take_unread_ports().collect();
+        for (port, leave) in unread {
+            let descriptor = link.ports()[usize::from(port.0)].as_fd();
+            self.waiter.watch_port(descriptor, self.first_ports[index] + u32::from(port.0), !leave)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on without a link, whose port is gone.
+    ///
+    /// # Errors
+    /// The reason itself, where the loop does not outlive its links.
+    fn lose(&mut self, index: usize, error: io::Error) -> io::Result<()> {
+        let Some(on_lost) = &mut self.on_lost else { return Err(error) };
+        let link = &mut self.links[index];
+        link.ports().iter().for_each(|port| self.waiter.forget_port(port.as_fd()));
+        link.lose(error);
+        self.plans.forget(index);
+        on_lost(index);
+        Ok(())
+    }
+
+    /// Carries out an order and answers it; a link that is lost gives no answer.
+    fn answer(&mut self, order: Order, now_ns: u64) -> io::Result<()> {
+        if self.links[order.link].is_lost() {
+            return Ok(());
+        }
+        match self.carry_out(&order, now_ns) {
+            Ok(answer) => {
+                let _ = order.answer.send(answer);
+                self.note(order.link)
+            }
+            Err(error) => self.lose(order.link, error),
+        }
     }
 
     /// Carries out an order at the time at which it was received: what came before it is read and
@@ -576,12 +666,13 @@ impl EngineLoop {
                     self.started = true;
                     self.stamps.begin();
                     self.links.iter_mut().for_each(LiveLink::start);
+                    (0..self.links.len()).try_for_each(|index| self.note(index))?;
                     let _ = answer.send(());
                 }
                 Ok(Word::Order(order)) if self.started && order.received_ns > now_ns => self.later.push(order),
+                Ok(Word::Order(order)) if self.started => self.answer(order, now_ns)?,
                 Ok(Word::Order(order)) => {
-                    let answer = if self.started { self.carry_out(&order, now_ns)? } else { Answer::NotBegun };
-                    let _ = order.answer.send(answer);
+                    let _ = order.answer.send(Answer::NotBegun);
                 }
                 Ok(Word::Look(link, answer)) => {
                     let _ = answer.send(self.look(link, now_ns));

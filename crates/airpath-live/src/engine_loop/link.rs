@@ -19,6 +19,7 @@ use super::held_back::{Held, HeldBack};
 use super::ingress::Arrival;
 use super::journeys::Journeys;
 use super::measure::LinkMeasurements;
+use super::plans::Plan;
 use super::stamps::{ClockReport, Stamps};
 use super::traffic::TrafficNotifier;
 use super::unread::Unread;
@@ -81,8 +82,10 @@ pub struct LiveLink {
     /// Time up to which the machine has been driven; nothing is offered before it.
     driven_to: Time,
     started: bool,
-    /// Time of the loop's next call, as of the last call.
-    next_deadline: Time,
+    /// Time at which the next packet is due, as of the last call.
+    next_emission: Time,
+    /// Time of other work, as of the last call.
+    next_work: Time,
     /// Time for which packets may be left unread, as of the last call.
     may_leave_unread: Span,
     /// Packets of a port beyond one turn.
@@ -126,6 +129,8 @@ pub struct LiveLink {
     has_passed: bool,
     /// Measurements so far.
     pub measurements: LinkMeasurements,
+    /// The error that ended it in the midst of the run.
+    lost: Option<io::Error>,
 }
 
 impl LiveLink {
@@ -161,7 +166,8 @@ impl LiveLink {
             next_id: 1,
             driven_to: Time::ZERO,
             started: false,
-            next_deadline: Time::NEVER,
+            next_emission: Time::NEVER,
+            next_work: Time::NEVER,
             may_leave_unread: Span::ZERO,
             unread: Unread::default(),
             held_back: HeldBack::new(0),
@@ -178,6 +184,7 @@ impl LiveLink {
             traffic: None,
             has_passed: false,
             measurements: LinkMeasurements::new(bound),
+            lost: None,
         };
         link.held_back = HeldBack::new(link.ports.len());
         link.note_plans();
@@ -245,26 +252,33 @@ impl LiveLink {
         self.note_plans();
     }
 
-    /// Time of the loop's next call: something leaves, or records have to be handed over.
-    pub fn next_deadline(&self) -> Time {
-        self.next_deadline
+    /// Plan of the link, as of the last call. Ports may be left unread without any packet being late where packets bear
+    /// the kernel's stamps, and none that comes now leaves sooner.
+    pub fn plan(&self) -> Plan {
+        Plan {
+            due: self.next_emission,
+            closed_until: self.closed_until,
+            work: self.next_work,
+            quantum: self.together_within,
+            unread: self.may_leave_unread,
+            departed: self.last_emission,
+        }
     }
 
-    /// Time of the last departure; zero if nothing has left.
-    pub fn last_emission(&self) -> Time {
-        self.last_emission
+    /// Ends the link in the midst of the run: one of its ports is gone.
+    pub fn lose(&mut self, error: io::Error) {
+        self.lost = Some(error);
     }
 
-    /// Time for which packets may be left unread without any being late: they bear the kernel's stamps, and
-    /// none that comes now leaves sooner.
-    pub fn may_leave_unread(&self) -> Span {
-        self.may_leave_unread
+    /// True if it has ended so.
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_some()
     }
 
     /// Asks the machine for its plans once a turn, however often the loop asks for them.
     fn note_plans(&mut self) {
-        let emission = self.machine.next_emission().map_or(Time::NEVER, |at| at.max(self.closed_until));
-        self.next_deadline = emission.min(self.recorder.next_tick().unwrap_or(Time::NEVER));
+        self.next_emission = self.machine.next_emission().unwrap_or(Time::NEVER);
+        self.next_work = self.recorder.next_tick().unwrap_or(Time::NEVER);
         let least_transit = self.machine.least_transit();
         self.may_leave_unread = least_transit.min(self.unread_limit);
         let packet_time = self.packet_time();
@@ -398,11 +412,11 @@ impl LiveLink {
         self.held_back.note_reading(driven_to);
         self.note_plans();
         if self.unfinished.is_some() || has_more {
-            self.next_deadline = self.driven_to;
+            self.next_work = self.driven_to;
         } else {
             // Read ahead of the present, or of an order that took effect before they came.
             let first = self.arrivals.first().map_or(Time::NEVER, |first| first.at);
-            self.next_deadline = self.next_deadline.min(first).min(self.credits.next());
+            self.next_work = self.next_work.min(first).min(self.credits.next());
         }
         Ok(())
     }
@@ -736,6 +750,7 @@ impl LiveLink {
             held,
             recorder: self.recorder,
             ports: self.ports,
+            lost: self.lost,
         }
     }
 }
@@ -819,4 +834,6 @@ pub struct FinishedLink {
     pub recorder: Recorder,
     /// The ports, for the kernel's counters.
     pub ports: Vec<Port>,
+    /// The error that ended it before the end of the run.
+    pub lost: Option<io::Error>,
 }

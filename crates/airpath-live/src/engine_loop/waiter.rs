@@ -32,7 +32,9 @@ const LAST_LOOK_NS: u64 = 2_000;
 const TIMER: u64 = u64::MAX;
 const COMMAND: u64 = u64::MAX - 1;
 const STEP: u64 = u64::MAX - 2;
-const EVENTS: usize = 64;
+/// Number of events of one look: one for each port, within limits.
+const LEAST_EVENTS: usize = 64;
+const MOST_EVENTS: usize = 2_048;
 
 /// An epoll set with a timer in it.
 pub struct Waiter {
@@ -44,7 +46,9 @@ pub struct Waiter {
     step_notifier: Option<StepNotifier>,
     /// True if it has rung and nobody has asked.
     stepped: bool,
-    events: [EpollEvent; EVENTS],
+    events: Vec<EpollEvent>,
+    /// Number of ports.
+    ports: usize,
     /// Frames are deferred until the next wait.
     defers: bool,
     /// False if the kernel takes no system calls in series.
@@ -72,7 +76,8 @@ impl Waiter {
             armed_ns: u64::MAX,
             step_notifier,
             stepped: false,
-            events: [EpollEvent::empty(); EVENTS],
+            events: vec![EpollEvent::empty(); LEAST_EVENTS],
+            ports: 0,
             defers: false,
             takes_series: false,
         })
@@ -88,7 +93,10 @@ impl Waiter {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn add_port(&self, port: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+    pub fn add_port(&mut self, port: BorrowedFd<'_>, number: u32) -> io::Result<()> {
+        self.ports += 1;
+        // A port that one look leaves out is read late.
+        self.events.resize(self.ports.clamp(LEAST_EVENTS, MOST_EVENTS), EpollEvent::empty());
         Ok(self.epoll.add(port, EpollEvent::new(EpollFlags::EPOLLIN, u64::from(number)))?)
     }
 
@@ -99,6 +107,12 @@ impl Waiter {
     pub fn watch_port(&self, port: BorrowedFd<'_>, number: u32, watch: bool) -> io::Result<()> {
         let flags = if watch { EpollFlags::EPOLLIN } else { EpollFlags::empty() };
         Ok(self.epoll.modify(port, &mut EpollEvent::new(flags, u64::from(number)))?)
+    }
+
+    /// Waits for `port` no more. One whose interface is gone would wake the loop for ever.
+    pub fn forget_port(&self, port: BorrowedFd<'_>) {
+        // ENOENT: it is forgotten already.
+        let _ = self.epoll.delete(port);
     }
 
     /// Sleeps until `until_ns` (CLOCK_MONOTONIC; `u64::MAX` for ever) or until something is readable,
@@ -234,7 +248,7 @@ mod tests {
     fn waiter() -> (Waiter, EventFd, EventFd) {
         let make = || EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).unwrap();
         let (notifier, port) = (make(), make());
-        let waiter = Waiter::new(notifier.as_fd()).unwrap();
+        let mut waiter = Waiter::new(notifier.as_fd()).unwrap();
         waiter.add_port(port.as_fd(), 3).unwrap();
         (waiter, notifier, port)
     }
@@ -286,6 +300,21 @@ mod tests {
             assert!(monotonic_ns() >= until_ns);
             assert_eq!(woken, [Wake::Port(3)]);
         }
+    }
+
+    #[test]
+    fn one_look_sees_all_ports() {
+        let (mut waiter, _notifier, _port) = waiter();
+        let ports: Vec<EventFd> = (0..200)
+            .map(|_| EventFd::from_value_and_flags(1, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).unwrap())
+            .collect();
+        for (number, port) in (10..).zip(&ports) {
+            waiter.add_port(port.as_fd(), number).unwrap();
+        }
+        ports[..2].iter().for_each(|port| waiter.forget_port(port.as_fd()));
+        let mut woken = 0;
+        waiter.poll(|_| woken += 1).unwrap();
+        assert_eq!(woken, 198);
     }
 
     #[test]
