@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::netlink::{LinkMonitor, LinkNews};
 use crate::session::SessionEnd;
+use crate::side_by_side;
 
 /// More than so many addresses or queues of an end are not remembered.
 const MOST_TOLD: usize = 16;
@@ -79,7 +80,8 @@ impl LinkWatch {
     /// # Errors
     /// When the kernel does not tell, or has no thread left.
     pub fn start(ends: &[&SessionEnd]) -> io::Result<LinkWatch> {
-        let mut monitors = ends.iter().map(|end| open(end)).collect::<io::Result<Vec<_>>>()?;
+        let monitors = side_by_side::map(ends.to_vec(), |_, end| open(end));
+        let mut monitors = monitors.into_iter().collect::<io::Result<Vec<_>>>()?;
         let ends = monitors.len();
         let (stopped, stop) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
         let work = move || {

@@ -13,5 +13,6 @@ mod terminals;
 
 pub use mounts::{HostNames, MountNamespace};
 pub use net::NetNamespace;
+pub(crate) use net::roam;
 pub use sysctl::{NamespaceSettings, ipv6_available};
 pub(crate) use sysctl::{default_congestion_control, forward_from};

@@ -8,6 +8,8 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::namespaces;
+
 /// Maximum number of threads: beyond it the kernel's locks are what is waited for.
 const THREADS: usize = 16;
 
@@ -29,8 +31,12 @@ where
     };
     let mut done = thread::scope(|scope| {
         let builder = || thread::Builder::new().name("links".into());
+        let helper = || {
+            namespaces::roam();
+            some()
+        };
         // What a thread that cannot be had would have done is left to the others.
-        let others: Vec<_> = (0..helpers).filter_map(|_| builder().spawn_scoped(scope, some).ok()).collect();
+        let others: Vec<_> = (0..helpers).filter_map(|_| builder().spawn_scoped(scope, helper).ok()).collect();
         let mut done = some();
         done.extend(others.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))));
         done

@@ -3,10 +3,12 @@
 
 //! A network namespace held by a descriptor.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
@@ -34,10 +36,13 @@ impl NetNamespace {
     /// [`LiveError::Forbidden`](crate::LiveError::Forbidden) says what to
     /// change where the kernel refuses.
     pub fn create() -> Result<Self> {
-        on_helper_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| explain_refusal("a network namespace", errno))?;
-            Self::current()
-        })?
+        elsewhere(Self::unshared)?
+    }
+
+    /// A new one, in which the calling thread is from now on.
+    fn unshared() -> Result<Self> {
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| explain_refusal("a network namespace", errno))?;
+        Self::current()
     }
 
     /// The same with a small table of TCP sockets of its own, where the kernel
@@ -46,16 +51,18 @@ impl NetNamespace {
     /// # Errors
     /// Those of [`NetNamespace::create`].
     pub fn create_with_own_tables() -> Result<Self> {
-        on_helper_thread(|| {
-            let new =
-                || unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| explain_refusal("a network namespace", errno));
-            new()?;
-            // The namespace around one decides on its table, so there is one
-            // more, which goes at once. /proc/sys/net is the caller's own.
-            if std::fs::write(CHILD_TABLE, CHILD_TABLE_ENTRIES).is_ok() {
-                new()?;
+        // The namespace around one decides on its table.
+        static AROUND: OnceLock<Option<NetNamespace>> = OnceLock::new();
+        elsewhere(|| {
+            let around = AROUND.get_or_init(|| {
+                let around = Self::unshared().ok()?;
+                // /proc/sys/net is the caller's own.
+                std::fs::write(CHILD_TABLE, CHILD_TABLE_ENTRIES).is_ok().then_some(around)
+            });
+            if let Some(around) = around {
+                around.enter()?;
             }
-            Self::current()
+            Self::unshared()
         })?
     }
 
@@ -86,7 +93,12 @@ impl NetNamespace {
         Ok((status.st_dev, status.st_ino))
     }
 
-    /// Runs `work` on a helper thread that has entered the namespace. What it
+    /// Moves the calling thread into it.
+    fn enter(&self) -> Result<()> {
+        setns(&self.descriptor, CloneFlags::CLONE_NEWNET).attempting(|| "enter a network namespace".into())
+    }
+
+    /// Runs `work` on a thread that has entered the namespace. What it
     /// opens there (sockets, devices) stays of that namespace.
     ///
     /// # Errors
@@ -96,8 +108,8 @@ impl NetNamespace {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        on_helper_thread(|| {
-            setns(&self.descriptor, CloneFlags::CLONE_NEWNET).attempting(|| "enter a network namespace".into())?;
+        elsewhere(|| {
+            self.enter()?;
             Ok(work())
         })?
     }
@@ -114,6 +126,47 @@ impl NetNamespace {
 impl AsFd for NetNamespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
+    }
+}
+
+thread_local! {
+    /// The network namespace to which the calling thread returns after work in others; none of a thread that must not
+    /// leave its own.
+    static HOME: RefCell<Option<NetNamespace>> = const { RefCell::new(None) };
+}
+
+/// Lets the calling thread itself work in other network namespaces from now on, one after the other: that spares a
+/// thread for each visit. For threads that do nothing else. An ordinary user cannot return to the host's network, and
+/// does not leave it.
+pub(crate) fn roam() {
+    HOME.set(NetNamespace::current().ok().filter(|home| home.enter().is_ok()));
+}
+
+/// Brings the thread back into its own namespace.
+struct Return(Option<NetNamespace>);
+
+impl Drop for Return {
+    fn drop(&mut self) {
+        let home = self.0.take();
+        // What is opened in a namespace of others would be theirs.
+        let is_home = home.as_ref().is_none_or(|home| home.enter().is_ok());
+        assert!(is_home, "a thread cannot return to its network namespace");
+        HOME.set(home);
+    }
+}
+
+/// Runs `work`, which changes the network namespace of its thread, and leaves the caller in its own.
+fn elsewhere<T, F>(work: F) -> Result<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    match HOME.take() {
+        None => on_helper_thread(work),
+        home => {
+            let _return = Return(home);
+            Ok(work())
+        }
     }
 }
 
@@ -134,4 +187,31 @@ where
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_roams_is_at_home_between_two_visits() {
+        thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                let Ok(other) = NetNamespace::create() else { return };
+                let home = NetNamespace::current().unwrap().identity().unwrap();
+                roam();
+                if HOME.with(|home| home.borrow().is_none()) {
+                    return;
+                }
+                let thread = thread::current().id();
+                let seen = other.run(|| (thread::current().id(), NetNamespace::current().unwrap().identity().unwrap()));
+                assert_eq!(seen.unwrap(), (thread, other.identity().unwrap()));
+                assert_eq!(NetNamespace::current().unwrap().identity().unwrap(), home);
+                let new = NetNamespace::create().unwrap().identity().unwrap();
+                assert!(new != home && new != other.identity().unwrap());
+                assert_eq!(NetNamespace::current().unwrap().identity().unwrap(), home);
+            });
+            there.join().unwrap();
+        });
+    }
 }
