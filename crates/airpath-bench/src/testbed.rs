@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::thread::JoinHandle;
 
-use airpath_core::{Machine, Seed};
+use airpath_core::{Machine, Seed, Span};
 use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, SpinPolicy, Word};
 use airpath_live::namespaces::NetNamespace;
 use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
@@ -16,7 +16,8 @@ use airpath_live::ports::PortKind;
 use airpath_live::session::{Session, SessionEnd, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, REAL_TIME_PRIORITY, Tuning};
 use airpath_live::wake_latency::WakeLatency;
-use airpath_live::{clock, scheduling};
+use airpath_live::{clock, open_files, scheduling, side_by_side};
+use airpath_log::verdict::{Measurements, Reads, Verdict, judge};
 use airpath_log::{Economy, LatenessBound, Level, Writer, WriterOptions};
 use airpath_models::{HopConfig, LinkConfig, Path, PathConfig};
 use tempfile::TempDir;
@@ -234,6 +235,8 @@ pub struct LinkOutcome {
     pub late_packets: u64,
     /// Lateness of each link.
     pub latenesses: Vec<airpath_log::Distribution>,
+    /// Verdict of each link, of its lateness, reads and losses.
+    pub verdicts: Vec<Verdict>,
     /// True if the log is complete.
     pub log_complete: bool,
 }
@@ -277,8 +280,12 @@ impl Emulation {
         let mut endpoints = Vec::new();
         let mut writers = Vec::new();
         let mut dealt: Vec<Vec<LiveLink>> = (0..loops).map(|_| Vec::new()).collect();
-        for (index, link) in links.iter().enumerate() {
-            let session = setting.session()?;
+        if links.len() > 1 {
+            open_files::allow_most();
+        }
+        let sessions = side_by_side::map(links.iter().collect(), |_, _| setting.session());
+        for (index, (link, session)) in links.iter().zip(sessions).enumerate() {
+            let session = session?;
             let folder = if setting.level >= Level::Events { Some(TempDir::new()?) } else { None };
             let place = folder.as_ref().map_or(std::path::Path::new(""), TempDir::path);
             let names = (vec!["radio".to_owned()], vec!["initial".to_owned()]);
@@ -343,12 +350,26 @@ impl Emulation {
         let lateness = finished[0].measurements.timings.lateness();
         let late_packets = finished[0].measurements.timings.late_emissions().packets;
         let (mut lost_outside, mut dropped, mut log_complete) = (0, 0, true);
+        let mut verdicts = Vec::with_capacity(finished.len());
         for link in finished {
             let FinishedLink { counters, measurements, recorder, ports, .. } = link;
+            let is_stamped = ports.iter().all(|port| port.has_kernel_stamps());
+            let mut outside_drops = measurements.not_taken;
             for mut port in ports {
-                lost_outside += port.drops_outside_model()?.total();
+                outside_drops += port.drops_outside_model()?.total();
             }
-            lost_outside += measurements.not_taken;
+            lost_outside += outside_drops;
+            let timings = &measurements.timings;
+            let late = timings.late_reads();
+            verdicts.push(judge(&Measurements {
+                outside_drops,
+                offered: timings.lateness().count,
+                reads: match is_stamped {
+                    true => Reads::Stamped { late, delay: timings.read_delay() },
+                    false => Reads::Gaps { late },
+                },
+                ..Measurements::of(timings, Span::from_nanos(elapsed_ns))
+            }));
             for direction in airpath_core::Direction::ALL {
                 dropped += counters.drops(direction).iter().map(|(_, tally)| tally.count).sum::<u64>();
             }
@@ -357,6 +378,16 @@ impl Emulation {
         for (writer, _folder) in self.writers {
             log_complete &= writer.finish().incomplete.is_empty();
         }
-        Ok(LinkOutcome { reports, lost_outside, dropped, elapsed_ns, lateness, late_packets, latenesses, log_complete })
+        Ok(LinkOutcome {
+            reports,
+            lost_outside,
+            dropped,
+            elapsed_ns,
+            lateness,
+            late_packets,
+            latenesses,
+            verdicts,
+            log_complete,
+        })
     }
 }
