@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airpath.arrow import read_arrow_log
+from airpath.experiment.folder import FolderError, open_results
 from airpath.run import load_run
 
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ def test_each_link_is_a_run_of_its_own(airpath: Airpath, port_way: Way) -> None:
         assert load_run(out / name).manifest["settings"]["link"] == name
         airpath.run("replay", out / name).check()
     assert "holds the runs of several links" in airpath.run("replay", out).err
+    one = out / "alice"
+    with pytest.raises(FolderError, match=f"holds 3 runs, such as {one}: airpath report {out} "):
+        open_results(out)
+    with pytest.raises(FolderError, match=f"holds one run: airpath report {one} shows it"):
+        open_results(one)
 
 
 def test_a_link_alone_draws_the_same(airpath: Airpath, any_way: Way) -> None:
@@ -108,6 +114,39 @@ def test_a_link_alone_draws_the_same(airpath: Airpath, any_way: Way) -> None:
         for folder in (out / "carol", single)
     ]
     assert lost[0] == lost[1]
+
+
+def test_a_link_whose_interface_is_deleted_ends_alone(airpath: Airpath, port_way: Way) -> None:
+    links, out = airpath.file("links.toml", LINKS), airpath.path("run")
+    result = airpath.exec(
+        port_way, "--scenario", links, "--out", out, "--loops", 1,
+        "--client", "carol=ip link delete airpath0; exec sleep 60",
+        "--", "sh", "-c", "ping -q -c 40 -i 0.05 -W 1 server >&2; exit 0",
+    )  # fmt: skip
+    told = {link["link"]: link for link in result.summary()["links"]}
+    assert "a port of the link disappeared during the run" in told["carol"]["error"]
+    assert "the interface of the client's end of carol was deleted" in told["carol"]["error"]
+    assert result.status == told["carol"]["exit_status"] == 125
+    assert load_run(out / "carol").manifest["status"] == "failed"
+    # The others go on, and their runs are whole.
+    assert told["alice"]["uplink"]["delivered_packets"] == 40
+    assert told["cell"]["uplink"]["delivered_packets"] == 80
+    for name in ("alice", "cell"):
+        assert load_run(out / name).manifest["status"] == "finished"
+        airpath.run("replay", out / name).check()
+
+
+def test_waits_for_a_processor_are_those_of_a_links_own_commands(airpath: Airpath) -> None:
+    links, out = airpath.file("links.toml", LINKS), airpath.path("run")
+    airpath.run(
+        "exec", "--scenario", links, "--out", out,
+        "--client", "carol=i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", "--", "sleep", "0.5",
+    ).check()  # fmt: skip
+    ran = {
+        name: load_run(out / name).manifest["results"]["ends"]["waits"]["client"]["processor_ns"]
+        for name in NAMES
+    }
+    assert ran["carol"] > 10 * max(ran["alice"], ran["cell"])
 
 
 def test_each_link_has_a_server_of_its_own(airpath: Airpath, port_way: Way) -> None:

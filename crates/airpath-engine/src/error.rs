@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 
 use airpath_clocks::ClockError;
-use airpath_live::LiveError;
+use airpath_live::{LiveError, open_files};
 use airpath_log::LogError;
 use airpath_warp::WarpError;
 
@@ -18,40 +18,46 @@ use crate::status;
 pub struct Failure {
     message: String,
     status: i32,
+    /// True if there are fewer open files allowed than are needed.
+    lacks_files: bool,
 }
 
 /// The result of most functions here.
 pub type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
+    fn of(message: impl Into<String>, status: i32) -> Failure {
+        Failure { message: message.into(), status, lacks_files: false }
+    }
+
     /// A failure of Airpath itself.
     pub fn new(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: status::FAILED }
+        Failure::of(message.into(), status::FAILED)
     }
 
     /// A mistake in what was typed, or in a file that was named.
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: status::USAGE }
+        Failure::of(message.into(), status::USAGE)
     }
 
     /// Something that did not come out as it should.
     pub fn program(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: status::UNDONE }
+        Failure::of(message.into(), status::UNDONE)
     }
 
     /// Output that cannot be written.
     pub fn unwritable(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: status::UNWRITABLE }
+        Failure::of(message.into(), status::UNWRITABLE)
     }
 
     /// Something that is not installed or not permitted here.
     pub fn lacking(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: status::LACKING }
+        Failure::of(message.into(), status::LACKING)
     }
 
     /// A server that was not ready for the client.
     pub fn not_ready(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), status: status::NOT_READY }
+        Failure::of(message.into(), status::NOT_READY)
     }
 
     /// A failure of the system around the link.
@@ -62,7 +68,8 @@ impl Failure {
             LiveError::System { ref source, .. } if is_out_of_files(source) => status::LACKING,
             LiveError::System { .. } => status::FAILED,
         };
-        Failure { message: error.to_string(), status }
+        let lacks_files = matches!(&error, LiveError::System { source, .. } if is_out_of_files(source));
+        Failure { lacks_files, ..Failure::of(error.to_string(), status) }
     }
 
     /// A failure of the kernel for virtual time, or of the guest.
@@ -72,7 +79,7 @@ impl Failure {
             WarpError::Interrupted(signal) => status::of_signal(signal),
             WarpError::System { .. } | WarpError::Build(_) | WarpError::Guest(_) => status::FAILED,
         };
-        Failure { message: error.to_string(), status }
+        Failure::of(error.to_string(), status)
     }
 
     /// A failure to compare clocks, or to correct logs by them.
@@ -85,7 +92,7 @@ impl Failure {
             ClockError::Io { .. } => status::UNWRITABLE,
             _ => status::UNDONE,
         };
-        Failure { message: error.to_string(), status }
+        Failure::of(error.to_string(), status)
     }
 
     /// A failure to read or write the files of a run.
@@ -96,7 +103,14 @@ impl Failure {
             LogError::Io { source, .. } if is_out_of_files(source) => status::LACKING,
             LogError::Io { .. } => status::UNWRITABLE,
         };
-        Failure { message: error.to_string(), status }
+        let lacks_files = matches!(&error, LogError::Io { source, .. } if is_out_of_files(source));
+        Failure { lacks_files, ..Failure::of(error.to_string(), status) }
+    }
+
+    /// The same, or where open files ran out, what so many users need.
+    #[must_use]
+    pub fn of_users(self, users: usize) -> Failure {
+        if self.lacks_files { Failure::live(open_files::too_many_users(users)) } else { self }
     }
 
     /// The exit status.

@@ -5,14 +5,14 @@
 //! reaped together with every orphan of the PID namespace.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+mod program;
+
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -24,6 +24,8 @@ use crate::error::{Attempting, LiveError, Result};
 use crate::session::SessionEnd;
 use crate::side_by_side;
 use crate::supervise::{EngineProcess, Inherited};
+pub use program::Stream;
+use program::{DEFAULT_PATH, Program};
 
 /// A command to run.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ pub struct CommandSpec {
     /// Variables added to the engine's environment.
     pub environment: Vec<(OsString, OsString)>,
     /// Standard input, output and error.
-    pub stdio: [Stdio; 3],
+    pub streams: [Stream; 3],
     /// Run it in a session of its own, out of reach of the terminal's signals
     /// (a server beside an interactive client).
     pub own_session: bool,
@@ -50,7 +52,7 @@ impl CommandSpec {
             program: words.next()?,
             arguments: words.collect(),
             environment: Vec::new(),
-            stdio: [Stdio::inherit(), Stdio::inherit(), Stdio::inherit()],
+            streams: Default::default(),
             own_session: false,
         })
     }
@@ -61,7 +63,7 @@ impl CommandSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), line.into()],
             environment: Vec::new(),
-            stdio: [Stdio::inherit(), Stdio::inherit(), Stdio::inherit()],
+            streams: Default::default(),
             own_session: false,
         }
     }
@@ -109,14 +111,16 @@ pub fn start_failure_status(error: &LiveError) -> i32 {
 /// A command that only has to be spawned.
 #[derive(Debug)]
 struct Prepared {
-    command: Command,
-    program: OsString,
+    program: Program,
+    entry: Entry,
+    name: OsString,
 }
 
 impl Prepared {
-    fn spawn(mut self) -> Result<Pid> {
-        let child = self.command.spawn().attempting(|| format!("start `{}`", self.program.to_string_lossy()))?;
-        Ok(Pid::from_raw(child.id() as i32))
+    fn spawn(self) -> Result<Pid> {
+        let Self { program, entry, name } = self;
+        let pid = program.spawn(&|| entry.enter(), &|| entry.settle());
+        pid.attempting(|| format!("start `{}`", name.to_string_lossy()))
     }
 }
 
@@ -155,12 +159,21 @@ impl Commands {
         Ok(self.enter(pid))
     }
 
-    /// Starts several commands at a time, and returns what came of each.
-    pub fn start_all(&mut self, commands: Vec<(&SessionEnd, CommandSpec)>) -> Vec<Result<CommandId>> {
+    /// Starts several commands at a time, tells `started` the number of each that runs as soon as it does, and returns
+    /// what came of each.
+    pub fn start_all(
+        &mut self,
+        commands: Vec<(&SessionEnd, CommandSpec)>,
+        started: impl Fn(usize, CommandId) + Sync,
+    ) -> Vec<Result<CommandId>> {
         let prepared = commands.into_iter().map(|(endpoint, spec)| self.prepare(endpoint, spec)).collect();
         // Only this thread reaps: none of them is forgotten before it is entered.
-        let started = side_by_side::map(prepared, |_, prepared: Result<Prepared>| prepared?.spawn());
-        started.into_iter().map(|pid| pid.map(|pid| self.enter(pid))).collect()
+        let pids = side_by_side::map(prepared, |number, prepared: Result<Prepared>| {
+            let pid = prepared?.spawn()?;
+            started(number, CommandId(pid));
+            Ok(pid)
+        });
+        pids.into_iter().map(|pid| pid.map(|pid| self.enter(pid))).collect()
     }
 
     fn enter(&mut self, pid: Pid) -> CommandId {
@@ -170,20 +183,15 @@ impl Commands {
     }
 
     fn prepare(&self, endpoint: &SessionEnd, spec: CommandSpec) -> Result<Prepared> {
-        let program = spec.program.clone();
+        let CommandSpec { program: name, arguments, environment, streams, own_session } = spec;
         let mounts = endpoint.mounts().ok_or_else(|| {
-            LiveError::Request(format!("`{}` cannot be started in a network of others", program.to_string_lossy()))
+            LiveError::Request(format!("`{}` cannot be started in a network of others", name.to_string_lossy()))
         })?;
-        let mut command = Command::new(&spec.program);
-        let [input, output, error] = spec.stdio;
-        command
-            .args(&spec.arguments)
-            .envs(endpoint.link().environment())
-            .envs(search_path().map(|path| ("PATH", path)))
-            .envs(spec.environment)
-            .stdin(input)
-            .stdout(output)
-            .stderr(error);
+        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let of_link = endpoint.link().environment().map(|(name, value)| (name.into(), value.into()));
+        variables.extend(of_link);
+        variables.extend(search_path().map(|path| ("PATH".into(), path)));
+        variables.extend(environment);
         let entry = Entry {
             network: endpoint.network().as_fd().as_raw_fd(),
             mounts: mounts.as_fd().as_raw_fd(),
@@ -193,12 +201,11 @@ impl Commands {
             raise_ambient: !geteuid().is_root(),
             bounds: endpoint.bounds(),
             bounds_are_asked: endpoint.is_confined(),
-            own_session: spec.own_session,
+            own_session,
         };
-        // SAFETY: `Entry::enter` makes system calls only; it neither allocates
-        // nor takes locks.
-        unsafe { command.pre_exec(move || entry.enter()) };
-        Ok(Prepared { command, program })
+        let program = Program::new(&name, &arguments, variables, streams, self.inherited.first_own_descriptor())
+            .attempting(|| format!("start `{}`", name.to_string_lossy()))?;
+        Ok(Prepared { program, entry, name })
     }
 
     /// Reaps everything that has ended, orphans included, and returns the
@@ -274,9 +281,6 @@ pub fn working_directory() -> (Option<CString>, String) {
     (directory, format!("airpath: the command {why}; it starts in /\n"))
 }
 
-/// Search path of a program without a PATH (`execvp` of the C library).
-const DEFAULT_PATH: &str = "/bin:/usr/bin";
-
 /// PATH with the directory of the running program at its end, so that a command finds `airpath` as
 /// well. None when it is there already, cannot stand in a PATH, or cannot be seen from here.
 pub fn search_path() -> Option<OsString> {
@@ -290,7 +294,8 @@ pub fn search_path() -> Option<OsString> {
     std::env::join_paths(directories).ok()
 }
 
-/// Actions of a child between `fork` and `execve`.
+/// Actions of a child before it executes its program.
+#[derive(Debug)]
 struct Entry {
     network: RawFd,
     mounts: RawFd,
@@ -306,6 +311,7 @@ struct Entry {
 }
 
 impl Entry {
+    /// Enters the namespaces.
     fn enter(&self) -> io::Result<()> {
         let check = |result: libc::c_int| {
             if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -314,7 +320,11 @@ impl Entry {
         // a flag.
         check(unsafe { libc::setns(self.network, libc::CLONE_NEWNET) })?;
         // SAFETY: as above.
-        check(unsafe { libc::setns(self.mounts, libc::CLONE_NEWNS) })?;
+        check(unsafe { libc::setns(self.mounts, libc::CLONE_NEWNS) })
+    }
+
+    /// Becomes what the command is to be.
+    fn settle(&self) -> io::Result<()> {
         // Entering a mount namespace moves to its root. A directory that has
         // vanished, or is closed to this user, is no reason to fail: most
         // commands do not care. Those that do must not be led astray in silence.

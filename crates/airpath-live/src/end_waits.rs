@@ -21,7 +21,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
 use crate::clock;
-use account::Account;
+use account::{Account, Reading};
 use holds::HoldAccount;
 use processes::Processes;
 
@@ -43,21 +43,40 @@ pub enum Party {
     Relay,
 }
 
+/// Party of a process, and the link that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its party.
+    pub party: Party,
+    /// Number of its link; none if it is on the way of every link's packets.
+    pub link: Option<usize>,
+}
+
+impl Member {
+    fn is_of(self, link: usize) -> bool {
+        self.link.is_none_or(|own| own == link)
+    }
+}
+
 /// Says which process is whose: the first of each party, by its id inside the run. Its children, and
 /// theirs, are of the same party.
 #[derive(Clone, Debug, Default)]
-pub struct Register(Arc<Mutex<HashMap<i32, Party>>>);
+pub struct Register(Arc<Mutex<HashMap<i32, Member>>>);
 
 impl Register {
-    /// Process `pid` and everything that it starts is of `party`.
-    pub fn enter(&self, pid: i32, party: Party) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, party);
+    /// Process `pid` and everything that it starts is of `party` at the link of this number.
+    pub fn enter(&self, pid: i32, party: Party, link: usize) {
+        let member = Member { party, link: Some(link) };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(pid, member);
     }
 
-    fn party(&self, pid: i32) -> Option<Party> {
+    fn member(&self, pid: i32) -> Option<Member> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&pid).copied()
     }
 }
+
+/// Waits and holds of the commands of each link.
+pub type Measured = Vec<(Waits, Holds)>;
 
 /// Message to the thread.
 enum Word {
@@ -69,17 +88,18 @@ enum Word {
 #[derive(Debug)]
 pub struct EndWaits {
     words: Option<Sender<Word>>,
-    thread: Option<JoinHandle<io::Result<(Waits, Holds)>>>,
+    thread: Option<JoinHandle<io::Result<Measured>>>,
 }
 
 impl EndWaits {
-    /// Begins to measure. What was waited before does not count.
+    /// Begins to measure at so many links. What was waited before does not count.
     ///
     /// # Errors
     /// When the kernel does not tell how long tasks wait, or has no thread left.
-    pub fn start(register: Register) -> io::Result<EndWaits> {
+    pub fn start(register: Register, links: usize) -> io::Result<EndWaits> {
         let reaped_before_ns = reaped_processor_ns();
-        let mut sampler = Sampler { processes: Processes::new(register)?, account: Account::default(), holds: None };
+        let accounts = (0..links).map(|_| (Account::default(), HoldAccount::default())).collect();
+        let mut sampler = Sampler { processes: Processes::new(register)?, accounts, held_from_ns: None };
         sampler.sample()?;
         sampler.begin();
         let (words, heard) = channel();
@@ -105,11 +125,14 @@ impl EndWaits {
                 }
             }
             sampler.sample()?;
-            let mut waits = sampler.account.finish();
             let reaped_ns = reaped_processor_ns() - reaped_before_ns;
-            waits.unseen_processor_ns = reaped_ns.saturating_sub(sampler.processes.ended_processor_ns());
-            waits.sampler_processor_ns = clock::thread_processor_ns();
-            Ok((waits, sampler.holds.map(|(holds, _)| holds.finish()).unwrap_or_default()))
+            // Of whose commands the kernel does not tell.
+            let unseen_processor_ns = reaped_ns.saturating_sub(sampler.processes.ended_processor_ns());
+            let sampler_processor_ns = clock::thread_processor_ns();
+            let measured = |(waits, holds): (Account, HoldAccount)| {
+                (Waits { unseen_processor_ns, sampler_processor_ns, ..waits.finish() }, holds.finish())
+            };
+            Ok(sampler.accounts.into_iter().map(measured).collect())
         };
         let thread = std::thread::Builder::new().name("end-waits".into()).spawn(work)?;
         Ok(EndWaits { words: Some(words), thread: Some(thread) })
@@ -126,11 +149,11 @@ impl EndWaits {
         }
     }
 
-    /// Takes a last sample and says what was measured.
+    /// Takes a last sample and says what was measured at each link.
     ///
     /// # Errors
     /// When the kernel stopped telling.
-    pub fn finish(mut self) -> io::Result<(Waits, Holds)> {
+    pub fn finish(mut self) -> io::Result<Measured> {
         self.words = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(measured)) => measured,
@@ -150,23 +173,31 @@ impl Drop for EndWaits {
 
 struct Sampler {
     processes: Processes,
-    account: Account,
-    /// From the beginning on, with the time of the last look.
-    holds: Option<(HoldAccount, u64)>,
+    /// Of each link: its commands and those of others wait for each other as programs of strangers do.
+    accounts: Vec<(Account, HoldAccount)>,
+    /// From the beginning on, the time of the last look for holds.
+    held_from_ns: Option<u64>,
 }
 
 impl Sampler {
     fn begin(&mut self) {
-        self.account.begin();
-        self.holds = Some((HoldAccount::default(), clock::monotonic_ns()));
+        self.accounts.iter_mut().for_each(|(waits, _)| waits.begin());
+        self.held_from_ns = Some(clock::monotonic_ns());
     }
 
     fn sample(&mut self) -> io::Result<()> {
         let at_ns = clock::monotonic_ns();
         let readings = self.processes.read_all()?;
-        self.account.sample(at_ns, &readings);
-        if let Some((holds, last_ns)) = &mut self.holds {
-            holds.sample(at_ns.saturating_sub(*last_ns), &self.processes.held());
+        let readings = of_links(readings, self.accounts.len());
+        for ((waits, _), readings) in self.accounts.iter_mut().zip(&readings) {
+            waits.sample(at_ns, readings);
+        }
+        if let Some(last_ns) = &mut self.held_from_ns {
+            let held = self.processes.held();
+            for (link, (_, holds)) in self.accounts.iter_mut().enumerate() {
+                let held: Vec<_> = held.iter().filter(|held| held.member.is_of(link)).cloned().collect();
+                holds.sample(at_ns.saturating_sub(*last_ns), &held);
+            }
             *last_ns = at_ns;
         }
         Ok(())
@@ -174,8 +205,23 @@ impl Sampler {
 
     fn sample_one(&mut self, pid: i32) {
         let readings = self.processes.read_one(pid);
-        self.account.add(clock::monotonic_ns(), &readings);
+        let Some(member) = readings.first().map(|reading| reading.member) else { return };
+        let at_ns = clock::monotonic_ns();
+        let accounts = self.accounts.iter_mut().enumerate().filter(|(link, _)| member.is_of(*link));
+        accounts.for_each(|(_, (waits, _))| waits.add(at_ns, &readings));
     }
+}
+
+/// The readings of each link.
+fn of_links(readings: Vec<Reading>, links: usize) -> Vec<Vec<Reading>> {
+    let mut dealt = vec![Vec::new(); links];
+    for reading in readings {
+        match reading.member.link {
+            Some(link) => dealt[link].push(reading),
+            None => dealt.iter_mut().for_each(|of_link| of_link.push(reading)),
+        }
+    }
+    dealt
 }
 
 /// Processor time of all descendants that were reaped, in ns.

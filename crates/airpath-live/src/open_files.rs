@@ -14,8 +14,12 @@ pub type Limits = (u64, u64);
 
 /// Descriptors that a user needs once its link is there: captures, sockets that watch its interfaces and its TCP.
 const OF_A_USER: usize = 8;
+/// Descriptors that a user takes altogether: those, its namespaces, and its files.
+const OF_A_USER_IN_ALL: usize = 24;
 /// Descriptors that a run needs beside those of its users.
 const OF_A_RUN: usize = 64;
+/// The smallest limit that is advised.
+const LEAST_ADVICE: usize = 16_384;
 
 /// Those of this process.
 pub fn limits() -> Option<Limits> {
@@ -54,7 +58,8 @@ pub fn too_many_users(users: usize) -> LiveError {
     let most = limits().map_or_else(String::new, |(most, _)| format!(" ({most})"));
     LiveError::Missing(format!(
         "{users} users need more open files than this process may have{most}; raise the limit, as root with \
-         `ulimit -n 16384`"
+         `ulimit -n {}`",
+        (OF_A_RUN + users * OF_A_USER_IN_ALL).next_power_of_two().max(LEAST_ADVICE)
     ))
 }
 
@@ -74,6 +79,8 @@ mod tests {
                 .to_string()
                 .contains(&format!("2 users need more open files than this process may have ({soft})"))
         );
+        assert!(too_many_users(2).to_string().ends_with("`ulimit -n 16384`"));
+        assert!(too_many_users(1000).to_string().ends_with("`ulimit -n 32768`"));
         let other = LiveError::system("open", nix::errno::Errno::EACCES);
         assert!(!explain(other, 2).to_string().contains("ulimit"));
     }

@@ -315,9 +315,7 @@ def open_results(root: Path, *, damaged: bool = False) -> Results:
     """
     path = root / PLAN
     if not path.is_file():
-        runs = "; airpath analyse and report take runs of airpath exec and sim"
-        message = f"{root} is no results folder of airpath run: it has no {PLAN}"
-        raise FolderError(message + (runs if root.is_dir() else ""))
+        raise FolderError(_other_folder(root))
     try:
         version = parse_json(read_text(path))["format_version"]
     except OSError as error:
@@ -329,6 +327,21 @@ def open_results(root: Path, *, damaged: bool = False) -> Results:
     results = Results(root)
     results.read(damaged=damaged)
     return results
+
+
+def _other_folder(root: Path) -> str:
+    """Say what a folder without a plan is, as far as that can be seen, and what shows it."""
+    message = f"{root} is no results folder of airpath run: it has no {PLAN}"
+    if (root / "run.json").is_file():
+        return f"{message}; it holds one run: airpath report {root} shows it"
+    runs = sorted(path.parent.name for path in root.glob("*/run.json"))
+    if not runs:
+        other = "; airpath analyse and report take runs of airpath exec and sim"
+        return message + (other if root.is_dir() else "")
+    return (
+        f"{message}; it holds {len(runs)} runs, such as {root / runs[0]}: "
+        f"airpath report {root} shows all of them, airpath analyse {root} measures them"
+    )
 
 
 def check_version(version: Any, root: Path) -> None:

@@ -6,9 +6,10 @@
 use std::io;
 
 use airpath_core::End;
+use airpath_live::end_waits::Measured;
 use airpath_live::session::SessionEnd;
 use airpath_live::socket_losses;
-use airpath_log::{Clock, EndResults, Holds, SocketLosses, Waits};
+use airpath_log::{Clock, EndResults, SocketLosses};
 
 use super::request::RunRequest;
 use super::workload::{Failures, Workload};
@@ -21,18 +22,18 @@ pub struct EndsWatch {
     shared: bool,
 }
 
-/// Measurements of the commands' waits; the reason where there are none.
-pub type MeasuredWaits = Result<Option<(Waits, Holds)>, String>;
+/// Measurements of the waits of each link's commands; the reason where there are none.
+pub type MeasuredWaits = Result<Option<Measured>, String>;
 
 /// Waits of the commands of `workload` since they were measured.
 pub fn measured_waits(workload: &mut Workload<'_>) -> MeasuredWaits {
     workload.measured_waits().map_err(|error| cannot_tell_waits(&error))
 }
 
-/// Begins to measure how long commands wait for a processor; the reason where that cannot be.
-pub fn measure_waits(request: &RunRequest, workload: &mut Workload<'_>) -> Option<String> {
+/// Begins to measure how long the commands of `links` wait for a processor; the reason where that cannot be.
+pub fn measure_waits(request: &RunRequest, workload: &mut Workload<'_>, links: usize) -> Option<String> {
     // Where time stands still while anybody works, nobody waits.
-    let measured = (request.clock == Clock::Live).then(|| workload.measure_waits())?;
+    let measured = (request.clock == Clock::Live).then(|| workload.measure_waits(links))?;
     measured.err().map(|error| cannot_tell_waits(&error))
 }
 
@@ -45,8 +46,8 @@ impl EndsWatch {
         EndsWatch { sockets, around, shared: request.enclosing }
     }
 
-    /// Disturbances of the ends since; `failures` are those of their commands.
-    pub fn finish(self, failures: Failures, measured: &MeasuredWaits, ends: &[&SessionEnd]) -> EndResults {
+    /// Disturbances of the ends of `link` since; `failures` are those of their commands.
+    pub fn finish(self, link: usize, failures: Failures, measured: &MeasuredWaits, ends: &[&SessionEnd]) -> EndResults {
         let EndsWatch { sockets, around, shared } = self;
         let mut unreadable: Vec<String> = measured.as_ref().err().cloned().into_iter().collect();
         let [mut client_sockets, mut server_sockets] = [SocketLosses::default(); 2];
@@ -60,7 +61,8 @@ impl EndsWatch {
                 Err(error) => unreadable.push(format!("socket losses at the {end} ({error})")),
             }
         }
-        let (waits, holds) = measured.as_ref().ok().cloned().flatten().unzip();
+        let of_link = measured.as_ref().ok().and_then(|measured| measured.as_ref()?.get(link).cloned());
+        let (waits, holds) = of_link.unzip();
         EndResults {
             waits,
             holds: holds.unwrap_or_default(),

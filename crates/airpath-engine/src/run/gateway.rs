@@ -94,5 +94,5 @@ pub fn wait(gateway: &Gateway, workload: &mut Workload<'_>, stopped: BorrowedFd<
 
 /// Counts the helpers of a link among those on the packets' way.
 pub fn enter(surroundings: &Surroundings, register: &Register) {
-    surroundings.helpers.iter().for_each(|helper| register.enter(*helper as i32, Party::Relay));
+    surroundings.helpers.iter().for_each(|helper| register.enter(*helper as i32, Party::Relay, 0));
 }

@@ -4,7 +4,8 @@
 //! The links of a run that share nothing: each is a run of its own, with a machine, ends, a folder and a verdict, and
 //! all have one engine, one start and one end.
 
-use airpath_core::Seed;
+use airpath_core::{Seed, Span};
+use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_log::RingSize;
 use airpath_log::batch::BatchSize;
 use airpath_scenario::{IndependentLink, Scenario};
@@ -19,6 +20,10 @@ use crate::link;
 const SMALLEST_BATCH: usize = 8;
 /// Number of batches of a link, at least.
 const LEAST_BATCHES: usize = 4;
+
+/// Interval between samples of TCP for each link of a run, where nobody chose one: 400 samples a second of all of them,
+/// which take a tenth of a core.
+const INTERVAL_OF_A_LINK: Span = Span::from_micros(2_500);
 
 /// The seed of a link: draws depend on the names of users, wherever these are.
 pub fn seed(run: u64, link: &IndependentLink) -> u64 {
@@ -81,6 +86,10 @@ impl RunRequest {
         let count = links.len();
         let mut first_user = 0;
         let mut requests = Vec::with_capacity(count);
+        let Some(first) = links.first() else { return Ok(requests) };
+        // Without the whole scenario, which has hundreds of paths.
+        let (scenario, machine) = (first.scenario.clone(), link::machine(&first.scenario)?);
+        let common = RunRequest { scenario, machine, clients: Vec::new(), ..self.clone() };
         for link in links {
             let users: Vec<String> =
                 link.scenario.paths().map_err(link::usage)?.into_iter().map(|path| path.name).collect();
@@ -96,17 +105,30 @@ impl RunRequest {
                 out: self.out.as_ref().map(|folder| folder.join(&link.name)),
                 out_is_ours: true,
                 ring: share(self.ring, count),
+                tcp_state: self.tcp_state_of(count),
                 manifest: None,
                 json_file: None,
                 json: None,
                 report: Report::Nothing,
                 place: Some(LinkPlace { name: link.name.clone(), first_user, users }),
                 scenario: link.scenario,
-                ..self.clone()
+                ..common.clone()
             });
             first_user = all.end;
         }
         Ok(requests)
+    }
+}
+
+impl RunRequest {
+    /// The recording of TCP of each of `links`.
+    fn tcp_state_of(&self, links: usize) -> TcpStateMode {
+        match self.tcp_state {
+            TcpStateMode::Every(interval) if !self.tcp_state_is_asked => {
+                TcpStateMode::Every(interval.max(Span::from_nanos(INTERVAL_OF_A_LINK.nanos() * links as u64)))
+            }
+            asked => asked,
+        }
     }
 }
 

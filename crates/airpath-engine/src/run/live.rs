@@ -17,7 +17,7 @@ use airpath_live::session::{ServerEnds, SessionEnd, SessionReport};
 use airpath_live::supervise::EngineProcess;
 use airpath_live::tcp_state::{self, Mode as TcpStateMode, Sampler};
 use airpath_live::tuning::Told;
-use airpath_live::{host_port, internet, side_by_side};
+use airpath_live::{host_port, internet, open_files, side_by_side};
 use airpath_log::manifest::{Privilege, Status, TcpStateRun};
 use airpath_log::{Clock, EndResults, Manifest, Overflow, Recorder, Writer, WriterOptions};
 
@@ -28,7 +28,7 @@ use super::gateway;
 use super::interfaces;
 use super::lines::{ActiveLines, Lines};
 use super::live_manifest::{first_manifest, write_manifest};
-use super::loops::Loops;
+use super::loops::{Loops, why_lost};
 use super::outcome::LiveOutcome;
 use super::pace::Pace;
 use super::request::{Gateway, Report, RunRequest};
@@ -53,10 +53,11 @@ pub type Joined<'a> = (&'a mut Channels, Vec<(End, Port)>);
 /// breaks. Then the log of a run that had begun is finished, and that of any other is taken back.
 pub fn run(process: &EngineProcess, request: &RunRequest, joined: Option<Joined<'_>>) -> Result<LiveOutcome> {
     let mut outcomes = run_links(process, request, std::slice::from_ref(request), joined)?;
-    outcomes.pop().ok_or_else(|| Failure::new("the engine lost its link"))
+    outcomes.pop().unwrap_or_else(|| Err(Failure::new("the engine lost its link")))
 }
 
-/// Carries out all `links` of `run` together, and returns what each left.
+/// Carries out all `links` of `run` together, and returns what each left; of one that was lost in the midst of the run,
+/// why.
 ///
 /// # Errors
 /// As [`run`].
@@ -65,8 +66,11 @@ pub fn run_links(
     run: &RunRequest,
     links: &[RunRequest],
     joined: Option<Joined<'_>>,
-) -> Result<Vec<LiveOutcome>> {
+) -> Result<Vec<Result<LiveOutcome>>> {
     let (mut recorders, mut writers) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
+    if links.len() > 1 {
+        open_files::allow_most();
+    }
     let mut begun = None;
     let opened = links.iter().try_for_each(|link| {
         let (recorder, writer) = open_log(link)?;
@@ -75,8 +79,20 @@ pub fn run_links(
         Ok(())
     });
     match opened.and_then(|()| carry_out(process, (run, links), joined, (recorders, &writers), &mut begun)) {
-        Ok(carried) => Ok(carried.into_iter().zip(writers).map(|(carried, writer)| carried.with(writer)).collect()),
+        Ok(carried) => {
+            let mut begun = begun.into_iter().flatten();
+            let outcomes = carried.into_iter().zip(writers).zip(links).map(|((carried, writer), link)| {
+                let manifest = begun.next();
+                carried.map(|carried| carried.with(writer)).inspect_err(|_| {
+                    if let Some(manifest) = manifest {
+                        write_manifest(link, &Manifest { status: Status::Failed, ..manifest });
+                    }
+                })
+            });
+            Ok(outcomes.collect())
+        }
         Err(failure) => {
+            let failure = if links.len() > 1 { failure.of_users(run.clients.len()) } else { failure };
             writers.into_iter().for_each(|writer| drop(writer.finish()));
             let mut begun = begun.into_iter().flatten();
             for (link, folder) in links.iter().filter_map(|link| Some((link, link.out.as_ref()?))) {
@@ -182,7 +198,7 @@ fn carry_out<'a>(
     joined: Option<Joined<'_>>,
     (recorders, writers): (Vec<Recorder>, &'a [Writer]),
     begun: &mut Option<Vec<Manifest>>,
-) -> Result<Vec<Carried>> {
+) -> Result<Vec<Result<Carried>>> {
     let mut made = users::create_all(links)?;
     let mut answers = Vec::new();
     let channels = joined.map(|(channels, joined)| {
@@ -256,8 +272,8 @@ fn carry_out<'a>(
     drop(control);
     ready.iter_mut().filter_map(|link| link.sampler.as_mut()).for_each(Sampler::stop);
     let gone = ready.iter().zip(&news).map(|(link, news)| interfaces::why_gone(&link.names, news));
-    let gone: Vec<String> = gone.filter(|why| !why.is_empty()).collect();
-    let stopped = loops.stop(&gone.join("; "));
+    let gone: Vec<String> = gone.collect();
+    let stopped = loops.stop();
     if let Some(why) = channels.and_then(Channels::gone) {
         return Err(Failure::new(why.to_owned()));
     }
@@ -273,14 +289,23 @@ fn carry_out<'a>(
             recorded
         })
         .collect();
-    // A loop that stopped of itself knows best what went wrong.
+    // A loop that stopped of itself knows best what went wrong, and so does one that lost its links.
     let stopped = stopped?;
+    if stopped.iter().all(|(finished, _)| finished.lost.is_some())
+        && let Some((error, gone)) = stopped.first().and_then(|(finished, _)| finished.lost.as_ref()).zip(gone.first())
+    {
+        return Err(why_lost(error, gone));
+    }
     for ((((link, manifest), recorded), (mut finished, report)), (results, commands)) in
         ready.iter().zip(manifests).zip(recorded).zip(stopped).zip(ended?)
     {
         let tcp_state = recorded.or(manifest.tcp_state);
         // Counters go with their interface.
         let losses = PortLosses::read(&mut finished.ports);
+        if let Some(error) = &finished.lost {
+            carried.push(Err(why_lost(error, &gone[carried.len()])));
+            continue;
+        }
         let news = std::mem::take(&mut news[carried.len()]);
         let ends = interfaces::with_changes(results, &link.names, news, &mut finished.ports);
         if link.request.gateway.is_some() {
@@ -290,7 +315,7 @@ fn carry_out<'a>(
             finished.ports.iter_mut().skip(1).step_by(2).for_each(|port| port.remove_interface());
         }
         let manifest = Manifest { tcp_state, ..manifest };
-        carried.push(Carried { commands, ends, losses, link: finished, report, shares, manifest });
+        carried.push(Ok(Carried { commands, ends, losses, link: finished, report, shares, manifest }));
     }
     // The kernel takes its time to let go of namespaces.
     side_by_side::map(ready, |_, link| drop(link));
@@ -320,7 +345,7 @@ struct Stage<'a> {
 fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndResults, Commands)>> {
     let Stage { process, run, links, loops, environment, pace } = stage;
     let register = Register::default();
-    links.iter().try_for_each(|link| connect(link, &register))?;
+    links.iter().enumerate().try_for_each(|(number, link)| connect(link, number, &register))?;
     let mut workload = Workload::new(process, register, environment.clone());
     let mut interrupted = None;
     let users: Vec<_> = links.iter().map(|link| link.ends.users_of_servers()).collect();
@@ -355,7 +380,7 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
             interrupted = workload.wait_for_line(lines, options.ppp.timeout, loops.stopped())?;
         }
     }
-    let unmeasured = ends::measure_waits(run, &mut workload);
+    let unmeasured = ends::measure_waits(run, &mut workload, links.len());
     let namespaces: Vec<Vec<&SessionEnd>> = links.iter().map(|link| link.ends.namespaces()).collect();
     let watches: Vec<EndsWatch> = side_by_side::map(namespaces.iter().collect(), |_, ends| EndsWatch::begin(run, ends));
     let (start_unix_ns, start_ns) = match pace {
@@ -393,7 +418,7 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
     pace.map_or(Ok(()), |pace| pace.wait_for_client(&mut workload))?;
     let has_ended = match &run.gateway {
         Some(gateway) => gateway::wait(gateway, &mut workload, loops.stopped())?,
-        None => interrupted.is_some() || workload.wait_for_clients(loops.stopped(), lines)?,
+        None => interrupted.is_some() || workload.wait_for_clients(loops, lines)?,
     };
     if !has_ended {
         return Err(Failure::new("the engine's loop stopped unexpectedly"));
@@ -411,7 +436,8 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
     let mut servers = servers.into_iter();
     let failures: Vec<_> = (0..links.len()).map(|link| workload.failures(link)).collect();
     let of_links = watches.into_iter().zip(&namespaces).zip(failures).collect();
-    let finished = side_by_side::map(of_links, |_, ((watch, ends), failures)| watch.finish(failures, &waits, ends));
+    let finished =
+        side_by_side::map(of_links, |link, ((watch, ends), failures)| watch.finish(link, failures, &waits, ends));
     let results = links.iter().zip(&users).zip(finished).map(|((link, users), ends)| {
         let clients = clients.by_ref().take(link.ends.clients.len()).collect();
         let servers = servers.by_ref().take(users.len()).collect();
@@ -420,12 +446,12 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
     Ok(results.collect())
 }
 
-/// Connects the ends of a link with the host's network, as far as that was asked for.
-fn connect(Ready { request, ends, .. }: &Ready<'_>, register: &Register) -> Result<()> {
+/// Connects the ends of the link of this number with the host's network, as far as that was asked for.
+fn connect(Ready { request, ends, .. }: &Ready<'_>, link: usize, register: &Register) -> Result<()> {
     if request.internet && !request.enclosing {
         for server in ends.server_namespaces() {
             let helper = internet::connect(server, request.mtu_bytes).map_err(Failure::live)?;
-            register.enter(helper as i32, Party::Relay);
+            register.enter(helper as i32, Party::Relay, link);
         }
     }
     let names = request.users();

@@ -3,9 +3,10 @@
 
 //! The threads that carry the packets of a run: its links, dealt out over loops.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use airpath_live::engine_loop::{Circling, EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, Word};
@@ -13,12 +14,13 @@ use airpath_live::scheduling;
 use airpath_live::tuning::{Affinity, Told, Tuning};
 use airpath_live::wake_latency::WakeLatency;
 use airpath_log::Clock;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::RunRequest;
 use crate::error::{Failure, Result};
 
 /// The thread of a loop.
-type Thread = JoinHandle<std::io::Result<(Vec<FinishedLink>, LoopReport)>>;
+type Thread = JoinHandle<io::Result<(Vec<FinishedLink>, LoopReport)>>;
 
 /// The loops of a run.
 pub struct Loops {
@@ -26,8 +28,9 @@ pub struct Loops {
     threads: Vec<Thread>,
     /// Number of links.
     links: usize,
-    /// Readable once a thread has ended.
+    /// Readable once a thread has ended, or every link is lost.
     stopped: OwnedFd,
+    lost: Arc<Lost>,
     /// Let go when the loops have ended.
     _wake_latency: Option<WakeLatency>,
 }
@@ -44,9 +47,44 @@ pub struct Reach {
 /// Tells of the end of a thread.
 struct Running(OwnedFd);
 
+impl Running {
+    fn of(running: &OwnedFd) -> Result<Running> {
+        let failed = |error: io::Error| Failure::new(format!("cannot start the engine's thread: {error}"));
+        running.try_clone().map(Running).map_err(failed)
+    }
+
+    fn tell(&self) {
+        let _ = nix::unistd::write(&self.0, &[0]);
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = nix::unistd::write(&self.0, &[0]);
+        self.tell();
+    }
+}
+
+/// The links that were lost in the midst of the run.
+struct Lost {
+    /// Their numbers, as far as nobody has taken them; and the number of those that are left.
+    links: Mutex<(Vec<usize>, usize)>,
+    /// Readable while there are some.
+    notifier: EventFd,
+}
+
+impl Lost {
+    /// Notes `link`; true if it was the last one.
+    fn note(&self, link: usize) -> bool {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.0.push(link);
+        links.1 -= 1;
+        let _ = self.notifier.write(1);
+        links.1 == 0
+    }
+
+    fn take(&self) -> Vec<usize> {
+        let _ = self.notifier.read();
+        std::mem::take(&mut self.links.lock().unwrap_or_else(PoisonError::into_inner).0)
     }
 }
 
@@ -77,12 +115,27 @@ impl Loops {
         let mut timing = tuning.prepare_process();
         let (held, wake_latency) = tuning.hold();
         timing.extend(held);
-        let mut loops =
-            Loops { handles: Vec::new(), threads: Vec::new(), links: number, stopped, _wake_latency: wake_latency };
+        let notifier = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .map_err(|errno| Failure::new(format!("cannot make an event descriptor: {errno}")))?;
+        let lost = Arc::new(Lost { links: Mutex::new((Vec::new(), number)), notifier });
+        let mut loops = Loops {
+            handles: Vec::new(),
+            threads: Vec::new(),
+            links: number,
+            stopped,
+            lost,
+            _wake_latency: wake_latency,
+        };
         for (number, links) in dealt.into_iter().enumerate() {
             let (engine, handle) = EngineLoop::new(links, tuning.spin)
                 .map_err(|error| Failure::new(format!("cannot set up the engine's loop: {error}")))?;
             let engine = engine.with_economy(tuning.economy);
+            let (lost, all_lost) = (Arc::clone(&loops.lost), Running::of(&running)?);
+            let engine = engine.outliving_links(move |index| {
+                if lost.note(index * count + number) {
+                    all_lost.tell();
+                }
+            });
             let engine = if run.clock == Clock::Warp { engine.with_frozen_clock() } else { engine };
             let told = loops.run(engine, handle, &of_loop(tuning, number), &running)?;
             // What differs between loops is the processor alone.
@@ -92,8 +145,8 @@ impl Loops {
     }
 
     fn run(&mut self, engine: EngineLoop, handle: Handle, tuning: &Tuning, running: &OwnedFd) -> Result<Vec<Told>> {
-        let failed = |error: std::io::Error| Failure::new(format!("cannot start the engine's thread: {error}"));
-        let (tuning, running) = (tuning.clone(), Running(running.try_clone().map_err(failed)?));
+        let failed = |error: io::Error| Failure::new(format!("cannot start the engine's thread: {error}"));
+        let (tuning, running) = (tuning.clone(), Running::of(running)?);
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("airpath-loop".into())
@@ -118,9 +171,19 @@ impl Loops {
         self.handles.iter().for_each(|handle| handle.begin(epoch_ns));
     }
 
-    /// Readable once a loop has ended.
+    /// Readable once a loop has ended, or every link is lost.
     pub fn stopped(&self) -> BorrowedFd<'_> {
         self.stopped.as_fd()
+    }
+
+    /// Readable while there are lost links that nobody has taken.
+    pub fn lost(&self) -> BorrowedFd<'_> {
+        self.lost.notifier.as_fd()
+    }
+
+    /// The links that were lost since the last call, by number.
+    pub fn take_lost(&self) -> Vec<usize> {
+        self.lost.take()
     }
 
     /// The links, by number.
@@ -130,22 +193,18 @@ impl Loops {
         (0..self.links).map(of).collect()
     }
 
-    /// Ends the loops, and returns the links by number; `gone` says why a port may have gone away, if that is known.
+    /// Ends the loops, and returns the links by number.
     ///
     /// # Errors
-    /// When a loop failed, or the port of a link is gone.
-    pub fn stop(self, gone: &str) -> Result<Vec<(FinishedLink, LoopReport)>> {
-        let why = if gone.is_empty() { "Did a command take the interface down?" } else { gone };
+    /// When a loop failed.
+    pub fn stop(self) -> Result<Vec<(FinishedLink, LoopReport)>> {
         self.handles.iter().for_each(|handle| handle.send(Word::Stop));
         let joined: Vec<_> = self.threads.into_iter().map(JoinHandle::join).collect();
         let mut dealt = Vec::with_capacity(joined.len());
         for ended in joined {
             let (links, report) = ended
                 .map_err(|_| Failure::new("the engine's loop failed; please report this with the scenario"))?
-                .map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref::<Circling>()) {
-                    Some(circling) => Failure::new(circling.to_string()),
-                    None => Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}")),
-                })?;
+                .map_err(|error| Failure::new(format!("the engine's loop cannot go on: {error}")))?;
             dealt.push((links.into_iter(), report));
         }
         let count = dealt.len();
@@ -155,6 +214,15 @@ impl Loops {
         };
         let links: Option<Vec<_>> = (0..self.links).map(next).collect();
         links.ok_or_else(|| Failure::new("the engine's loop lost its link"))
+    }
+}
+
+/// Reason for the loss of a link by `error`; `gone` says why a port may have gone away, if that is known.
+pub fn why_lost(error: &io::Error, gone: &str) -> Failure {
+    let why = if gone.is_empty() { "Did a command take the interface down?" } else { gone };
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Circling>()) {
+        Some(circling) => Failure::new(circling.to_string()),
+        None => Failure::new(format!("a port of the link disappeared during the run: {error}\n  {why}")),
     }
 }
 

@@ -4,10 +4,10 @@
 //! Waiting for the server's command, and the addresses under which the client finds it then.
 
 use std::net::IpAddr;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use airpath_core::End;
+use airpath_live::command::Stream;
 use airpath_live::listening::ListenWatch;
 use airpath_live::netlink::BoundSocket;
 use airpath_live::session::SessionEnd;
@@ -34,7 +34,7 @@ impl<'a> ReadyWatch<'a> {
     ///
     /// # Errors
     /// When the kernel cannot be asked.
-    pub fn begin(server: &SessionEnd, sign: &'a ServerReady) -> Result<(ReadyWatch<'a>, Option<[Stdio; 2]>)> {
+    pub fn begin(server: &SessionEnd, sign: &'a ServerReady) -> Result<(ReadyWatch<'a>, Option<[Stream; 2]>)> {
         let listening = ListenWatch::begin(server).map_err(Failure::live)?;
         let said = match sign {
             ServerReady::Says(text) => Some(
@@ -42,8 +42,8 @@ impl<'a> ReadyWatch<'a> {
             ),
             ServerReady::Listens | ServerReady::Now | ServerReady::Port(_) => None,
         };
-        let (said, stdio) = said.unzip();
-        Ok((ReadyWatch { sign, listening, said, one_family: None }, stdio))
+        let (said, streams) = said.unzip();
+        Ok((ReadyWatch { sign, listening, said, one_family: None }, streams))
     }
 
     /// The sockets of the server at which it is ready, of which there may be none if its sign is another; None if it

@@ -4,11 +4,12 @@
 //! Output of a command, passed on while a text is looked for in it.
 
 use std::io::{self, PipeReader, Read, Write};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use airpath_live::command::Stream;
 
 /// Time that a command's last output has to be passed on once the command has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -25,14 +26,14 @@ impl Said {
     ///
     /// # Errors
     /// When there is no descriptor or thread left.
-    pub fn begin(text: &str) -> io::Result<(Said, [Stdio; 2])> {
+    pub fn begin(text: &str) -> io::Result<(Said, [Stream; 2])> {
         let found = Arc::new(AtomicBool::new(false));
-        let copy = |to: fn() -> Box<dyn Write>| -> io::Result<(JoinHandle<()>, Stdio)> {
+        let copy = |to: fn() -> Box<dyn Write>| -> io::Result<(JoinHandle<()>, Stream)> {
             let (reader, writer) = io::pipe()?;
             let (found, text) = (Arc::clone(&found), text.as_bytes().to_vec());
             let thread =
                 thread::Builder::new().name("output".into()).spawn(move || pass_on(reader, to(), &text, &found))?;
-            Ok((thread, writer.into()))
+            Ok((thread, Stream::To(writer.into())))
         };
         let (output, of_output) = copy(|| Box::new(io::stdout()))?;
         let (error, of_error) = copy(|| Box::new(io::stderr()))?;

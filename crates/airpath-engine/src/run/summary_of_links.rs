@@ -13,7 +13,7 @@ use airpath_log::{Grade, Summary, show};
 use super::conclude::{self, Finished};
 use super::outcome::LiveOutcome;
 use super::request::{Report, RunRequest};
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::status;
 use crate::terminal::say;
 
@@ -25,23 +25,65 @@ const SHOWN_LINKS: usize = 20;
 ///
 /// # Errors
 /// As [`conclude::conclude`].
-pub fn conclude_links(run: &RunRequest, links: &[RunRequest], outcomes: Vec<LiveOutcome>) -> Result<i32> {
+pub fn conclude_links(run: &RunRequest, links: &[RunRequest], outcomes: Vec<Result<LiveOutcome>>) -> Result<i32> {
     let finished = side_by_side::map(links.iter().zip(outcomes).collect(), |_, (link, outcome)| {
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(failure) => return Ok(OfLink { name: name(link), came_to: Err(failure) }),
+        };
         let finished = conclude::finish(link, outcome)?;
         // Beside a user at the terminal nobody's status counts.
         let counts = run.foreground.is_none() || link.foreground.is_some();
-        Ok((link, Finished { status: if counts { finished.status } else { 0 }, ..finished }))
+        let finished = Finished { status: if counts { finished.status } else { 0 }, ..finished };
+        Ok(OfLink { name: name(link), came_to: Ok(finished) })
     });
     let finished: Vec<_> = finished.into_iter().collect::<Result<_>>()?;
     Ok(report(run, &finished))
 }
 
+/// A link, and what its run came to; a failure where it was lost.
+struct OfLink<'a> {
+    name: &'a str,
+    came_to: Result<Finished>,
+}
+
+impl OfLink<'_> {
+    fn finished(&self) -> Option<&Finished> {
+        self.came_to.as_ref().ok()
+    }
+
+    fn grade(&self) -> Option<Grade> {
+        self.finished().map(|finished| finished.summary.verdict.grade)
+    }
+
+    fn status(&self) -> i32 {
+        self.came_to.as_ref().map_or_else(Failure::status, |finished| finished.status)
+    }
+
+    fn told(&self) -> serde_json::Value {
+        let mut told = match &self.came_to {
+            Ok(finished) => finished.summary.to_json(),
+            Err(failure) => serde_json::json!({ "error": failure.to_string() }),
+        };
+        told["link"] = self.name.into();
+        told["exit_status"] = self.status().into();
+        told
+    }
+
+    fn line(&self) -> String {
+        match &self.came_to {
+            Ok(finished) => line(self.name, &finished.summary, finished.status),
+            Err(failure) => format!("{}: failed: {failure}", self.name),
+        }
+    }
+}
+
 /// Prints what was asked for, and returns the exit status: the first that is not 0.
-fn report(run: &RunRequest, links: &[(&RunRequest, Finished)]) -> i32 {
+fn report(run: &RunRequest, links: &[OfLink<'_>]) -> i32 {
     let json = || {
         serde_json::json!({
             "verdict": worst(links),
-            "links": links.iter().map(|(link, finished)| of_link(link, finished)).collect::<Vec<_>>(),
+            "links": links.iter().map(OfLink::told).collect::<Vec<_>>(),
         })
     };
     match run.report {
@@ -54,40 +96,34 @@ fn report(run: &RunRequest, links: &[(&RunRequest, Finished)]) -> i32 {
     {
         say!("airpath: cannot write the summary as JSON: {error}");
     }
-    let failed = links.iter().map(|(_, finished)| finished.status).find(|status| *status != 0).unwrap_or(0);
+    let failed = links.iter().map(OfLink::status).find(|status| *status != 0).unwrap_or(0);
     if failed == 0 && run.strict && worst(links) != Grade::Trusted {
         return status::NOT_TRUSTED;
     }
     failed
 }
 
-fn worst(links: &[(&RunRequest, Finished)]) -> Grade {
-    links.iter().map(|(_, finished)| finished.summary.verdict.grade).max().unwrap_or_default()
+fn worst(links: &[OfLink<'_>]) -> Grade {
+    links.iter().filter_map(OfLink::grade).max().unwrap_or_default()
 }
 
 fn name(link: &RunRequest) -> &str {
     link.place.as_ref().map_or("", |place| &place.name)
 }
 
-fn of_link(link: &RunRequest, finished: &Finished) -> serde_json::Value {
-    let mut told = finished.summary.to_json();
-    told["link"] = name(link).into();
-    told["exit_status"] = finished.status.into();
-    told
-}
-
-fn text(run: &RunRequest, links: &[(&RunRequest, Finished)]) -> Vec<String> {
-    let is_told = |finished: &Finished| finished.status != 0 || finished.summary.verdict.grade != Grade::Trusted;
-    let told = links.iter().filter(|(_, finished)| links.len() <= SHOWN_LINKS || is_told(finished));
-    let mut lines: Vec<String> =
-        told.take(SHOWN_LINKS).map(|(link, finished)| line(name(link), &finished.summary, finished.status)).collect();
-    let reasons = links.iter().find_map(|(_, finished)| finished.summary.verdict.reasons.first());
+fn text(run: &RunRequest, links: &[OfLink<'_>]) -> Vec<String> {
+    let is_told = |link: &OfLink<'_>| link.status() != 0 || link.grade() != Some(Grade::Trusted);
+    let told = links.iter().filter(|link| links.len() <= SHOWN_LINKS || is_told(link));
+    let mut lines: Vec<String> = told.take(SHOWN_LINKS).map(OfLink::line).collect();
+    let reasons = links.iter().find_map(|link| link.finished()?.summary.verdict.reasons.first());
     let counts = Grade::ALL.map(|grade| {
-        let count = links.iter().filter(|(_, finished)| finished.summary.verdict.grade == grade).count();
+        let count = links.iter().filter(|link| link.grade() == Some(grade)).count();
         (count > 0).then(|| format!("{count} {grade}"))
     });
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let failed = links.iter().filter(|(_, finished)| finished.status != 0).count();
+    let lost = links.iter().filter(|link| link.came_to.is_err()).count();
+    let lost = (lost > 0).then(|| format!("{lost} failed"));
+    let counts: Vec<String> = counts.into_iter().chain([lost]).flatten().collect();
+    let failed = links.iter().filter(|link| link.finished().is_some_and(|finished| finished.status != 0)).count();
     let failed = if failed > 0 {
         format!("; commands of {} failed", show::counted(failed as u64, "link"))
     } else {

@@ -54,9 +54,6 @@ pub struct Made {
 /// When the system refuses, with what to change.
 pub fn create_all(links: &[RunRequest]) -> Result<Vec<Made>> {
     let users = links.iter().map(|link| link.clients.len()).sum();
-    if links.len() > 1 {
-        open_files::allow_most();
-    }
     let has_failed = AtomicBool::new(false);
     let create = |_, link: &RunRequest| {
         // Behind one that failed nobody needs the others.

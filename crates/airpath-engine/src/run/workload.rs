@@ -9,19 +9,18 @@ mod servers;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use airpath_core::Span;
-use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, start_failure_status};
-use airpath_live::end_waits::{EndWaits, Party, Register};
+use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, Stream, start_failure_status};
+use airpath_live::end_waits::{EndWaits, Measured, Party, Register};
 use airpath_live::session::SessionEnd;
 use airpath_live::supervise::{EngineProcess, EngineSignal};
-use airpath_log::{Holds, Waits};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
 use super::lines::ActiveLines;
+use super::loops::Loops;
 use super::said::Said;
 use crate::error::{Failure, Result};
 use crate::status;
@@ -170,20 +169,20 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// Measures from now on how long the commands wait for a processor.
+    /// Measures from now on how long the commands of so many links wait for a processor.
     ///
     /// # Errors
     /// When the kernel does not tell.
-    pub fn measure_waits(&mut self) -> std::io::Result<()> {
-        self.waits = Some(EndWaits::start(self.register.clone())?);
+    pub fn measure_waits(&mut self, links: usize) -> std::io::Result<()> {
+        self.waits = Some(EndWaits::start(self.register.clone(), links)?);
         Ok(())
     }
 
-    /// Waits measured since; none where nothing was to be measured.
+    /// Waits measured since at each link; none where nothing was to be measured.
     ///
     /// # Errors
     /// When the kernel stopped telling.
-    pub fn measured_waits(&mut self) -> std::io::Result<Option<(Waits, Holds)>> {
+    pub fn measured_waits(&mut self) -> std::io::Result<Option<Measured>> {
         self.waits.take().map(EndWaits::finish).transpose()
     }
 
@@ -203,17 +202,20 @@ impl<'a> Workload<'a> {
 
     /// Starts the commands of clients, and returns what came of each.
     pub fn start_clients(&mut self, clients: &[Client<'_>]) -> Vec<Started> {
-        let mut commands = Vec::with_capacity(clients.len());
+        let (mut commands, mut links) = (Vec::with_capacity(clients.len()), Vec::with_capacity(clients.len()));
         for Client { end, whose, words, beside } in clients {
             let Some(mut spec) = CommandSpec::from_words(words.iter().cloned()) else { continue };
             spec.environment = self.environment(whose.user);
             if *beside {
                 spec.own_session = true;
-                spec.stdio[0] = Stdio::null();
+                spec.streams[0] = Stream::Null;
             }
             commands.push((*end, spec));
+            links.push(whose.link);
         }
-        let mut started = self.commands.start_all(commands).into_iter();
+        let register = &self.register;
+        let enter = |number: usize, id: CommandId| register.enter(id.pid(), Party::Client, links[number]);
+        let mut started = self.commands.start_all(commands, enter).into_iter();
         let entered = clients.iter().map(|client| {
             let started = if client.words.is_empty() { None } else { started.next() };
             started.map_or(Started::Ended(Ended::Idle), |started| self.enter(client, started))
@@ -225,7 +227,6 @@ impl<'a> Workload<'a> {
         let Whose { link, user } = client.whose;
         match started {
             Ok(id) => {
-                self.register.enter(id.pid(), Party::Client);
                 self.links.insert(id, link);
                 self.user_names.extend(user.map(|user| (id, user.name.clone())));
                 if client.beside {
@@ -246,14 +247,20 @@ impl<'a> Workload<'a> {
     }
 
     /// Waits until the commands of all clients have ended, but for those beside a user at the terminal, passing
-    /// signals on. `stopped` becomes readable if the engine's loop stops first; then this returns false. A line that
-    /// hangs up ends the commands; without any, a run lasts until then, a signal, or the end of the servers' commands.
+    /// signals on. If the engine's loops stop first this returns false, and the commands of a link that is lost are
+    /// ended. A line that hangs up ends the commands; without any, a run lasts until then, a signal, or the end of the
+    /// servers' commands.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn wait_for_clients(&mut self, stopped: BorrowedFd<'_>, lines: Option<&ActiveLines>) -> Result<bool> {
+    pub fn wait_for_clients(&mut self, loops: &Loops, lines: Option<&ActiveLines>) -> Result<bool> {
         let lasts_as_a_line = self.clients.is_empty() && lines.is_some();
+        let mut dismissed = Dismissed::default();
         loop {
+            for link in loops.take_lost() {
+                let of_link = self.clients.iter().chain(&self.companions).filter(|id| self.links[*id] == link);
+                dismissed.dismiss(&self.commands, of_link.copied());
+            }
             if lines.is_some_and(|lines| self.hear_lines(lines)) && lasts_as_a_line {
                 return Ok(true);
             }
@@ -274,9 +281,9 @@ impl<'a> Workload<'a> {
                 let of_user = user.as_ref().map(|user| format!(", user {user}")).unwrap_or_default();
                 self.server_failed.entry(*link).or_insert_with(|| format!("{}{of_user}", describe(end)));
             }
-            let news = lines.map_or(stopped, |lines| lines.listener.as_fd());
-            let ends = [self.process.signal_fd(), stopped, news].map(|end| PollFd::new(end, PollFlags::POLLIN));
-            if wait_for(ends, PollTimeout::NONE)?[1] {
+            let news = lines.map_or(loops.stopped(), |lines| lines.listener.as_fd());
+            let ends = [self.process.signal_fd(), loops.stopped(), loops.lost(), news];
+            if wait_for(ends.map(|end| PollFd::new(end, PollFlags::POLLIN)), dismissed.patience(&self.commands))?[1] {
                 return Ok(false);
             }
             if self.hear_signals()?.is_some() && lasts_as_a_line {
@@ -415,6 +422,35 @@ impl<'a> Workload<'a> {
             }
         }
         Ok(orphaned)
+    }
+}
+
+/// Commands of links that are lost, asked to end at this time.
+#[derive(Default)]
+struct Dismissed(Vec<(CommandId, Instant)>);
+
+impl Dismissed {
+    fn dismiss(&mut self, commands: &Commands, ids: impl Iterator<Item = CommandId>) {
+        for id in ids {
+            commands.signal(id, Signal::SIGTERM);
+            self.0.push((id, Instant::now()));
+        }
+    }
+
+    /// Kills those that have had their time, and returns how long to wait for the next one.
+    fn patience(&mut self, commands: &Commands) -> PollTimeout {
+        self.0.retain(|(id, since)| {
+            let has_time = since.elapsed() < KILL_AFTER;
+            if !has_time {
+                commands.signal(*id, Signal::SIGKILL);
+            }
+            has_time && commands.ended(*id).is_none()
+        });
+        let next = self.0.iter().map(|(_, since)| KILL_AFTER.saturating_sub(since.elapsed())).min();
+        // Rounded up: the wait is no busy one.
+        next.map_or(PollTimeout::NONE, |left| {
+            PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
+        })
     }
 }
 

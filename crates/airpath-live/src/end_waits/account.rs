@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use airpath_log::{PartyWaits, Waits};
 
-use super::Party;
+use super::{Member, Party};
 
 /// Usual wait of a wake-up on a calm machine: a processor has to leave its idle state first.
 const USUAL_WAIT_NS: u64 = 50_000;
@@ -32,7 +32,7 @@ pub(super) struct Counters {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     pub(super) task: TaskId,
-    pub(super) party: Party,
+    pub(super) member: Member,
     /// Number of processors on which it may run.
     pub(super) processors: u32,
     pub(super) counters: Counters,
@@ -96,7 +96,7 @@ impl Account {
             let usual_ns = known.waited_ns.checked_div(known.slices).unwrap_or(0).max(USUAL_WAIT_NS);
             known.waited_ns += step.waited_ns;
             known.slices += step.slices;
-            let waits = party(&mut self.waits, reading.party);
+            let waits = party(&mut self.waits, reading.member.party);
             waits.tasks += u64::from(fresh);
             waits.processor_ns += step.ran_ns;
             waits.waited_ns += step.waited_ns;
@@ -114,10 +114,10 @@ impl Account {
             // Several waits may lie between two samples; all but one are taken for usual ones.
             let others_ns = usual_ns.saturating_mul(step.slices.saturating_sub(1));
             let stretch_ns = foreign_ns.min(step.waited_ns.saturating_sub(others_ns));
-            let waits = party(&mut self.waits, reading.party);
+            let waits = party(&mut self.waits, reading.member.party);
             waits.longest_ns = waits.longest_ns.max(stretch_ns);
             for (kind, kept_ns) in &mut kept {
-                if *kind == reading.party {
+                if *kind == reading.member.party {
                     *kept_ns = foreign_ns.max(*kept_ns);
                 }
             }

@@ -5,7 +5,7 @@
 
 use airpath_log::{Holds, PartyHolds};
 
-use super::Party;
+use super::{Member, Party};
 
 /// Number of looks in which a process that runs is asked once whether somebody holds it: one that is stopped
 /// does not run, and is asked at every look.
@@ -23,7 +23,7 @@ pub(super) struct Hold {
 /// A process that was found held.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    pub(super) party: Party,
+    pub(super) member: Member,
     pub(super) is_stopped: bool,
     /// The tracer's name, empty where it cannot be read.
     pub(super) tracer: Option<String>,
@@ -47,7 +47,7 @@ impl HoldAccount {
                 Party::Server => &mut self.holds.server,
                 Party::Relay => &mut self.holds.relays,
             };
-            let mut of_party = held.iter().filter(|held| held.party == party);
+            let mut of_party = held.iter().filter(|held| held.member.party == party);
             // A tracer stops what it traces over and over: that is its way of tracing.
             let is_stopped = of_party.clone().any(|held| held.is_stopped && held.tracer.is_none());
             *stretch_ns = if is_stopped { *stretch_ns + since_ns } else { 0 };
@@ -81,8 +81,11 @@ mod tests {
     #[test]
     fn stops_and_tracers_are_told_apart_by_party() {
         let mut account = HoldAccount::default();
-        let of =
-            |party, is_stopped, tracer: Option<&str>| Held { party, is_stopped, tracer: tracer.map(str::to_owned) };
+        let of = |party, is_stopped, tracer: Option<&str>| Held {
+            member: Member { party, link: Some(0) },
+            is_stopped,
+            tracer: tracer.map(str::to_owned),
+        };
         account.sample(20 * MS, &[]);
         // Two processes of one end that are stopped together count once.
         account.sample(20 * MS, &[of(Party::Client, true, None), of(Party::Client, true, None)]);

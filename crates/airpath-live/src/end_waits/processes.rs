@@ -9,7 +9,7 @@ use std::io::{self, Read};
 
 use super::account::{Counters, Reading, TaskId};
 use super::holds::{Held, Hold, LOOKS_BETWEEN};
-use super::{Party, Register};
+use super::{Member, Party, Register};
 
 /// The engine's own threads that carry packets between the server's end and ports of the host.
 const RELAY_THREADS: &str = "host-port-";
@@ -19,7 +19,7 @@ const DEEPEST: u32 = 64;
 /// A known process.
 #[derive(Clone, Debug)]
 struct Process {
-    party: Option<Party>,
+    member: Option<Member>,
     processors: u32,
     /// Number of the last pass over the processes that found it.
     pass: u64,
@@ -79,7 +79,7 @@ impl Processes {
         let mut ended_ns = 0;
         self.known.retain(|_, process| {
             let alive = process.pass == pass;
-            ended_ns += if alive || process.party.is_none() { 0 } else { process.ran_ns };
+            ended_ns += if alive || process.member.is_none() { 0 } else { process.ran_ns };
             alive
         });
         self.ended_processor_ns += ended_ns;
@@ -106,17 +106,17 @@ impl Processes {
             self.read_relays(readings);
             return;
         }
-        let party = self.party(pid, 0);
+        let member = self.member(pid, 0);
         let pass = self.pass;
         let Some(process) = self.known.get_mut(&pid) else { return };
         process.pass = pass;
         let processors = process.processors;
-        let Some(party) = party else { return };
+        let Some(member) = member else { return };
         let mut ran_ns = 0;
         for thread in numbers(&format!("/proc/{pid}/task")).unwrap_or_default() {
             let Some(counters) = self.counters((pid, thread)) else { continue };
             ran_ns += counters.ran_ns;
-            readings.push(Reading { task: (pid, thread), party, processors, counters });
+            readings.push(Reading { task: (pid, thread), member, processors, counters });
         }
         if let Some(process) = self.known.get_mut(&pid) {
             let has_run = ran_ns > process.ran_ns;
@@ -137,7 +137,7 @@ impl Processes {
             let Hold { is_stopped, tracer } = process.hold;
             let tracer = tracer.map(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
             let tracer = tracer.map(|name| name.trim().to_owned());
-            Some(Held { party: process.party?, is_stopped, tracer })
+            Some(Held { member: process.member?, is_stopped, tracer })
         })
         .collect()
     }
@@ -152,31 +152,33 @@ impl Processes {
                 name.starts_with(RELAY_THREADS)
             });
             if is_relay && let Some(counters) = self.counters((own, thread)) {
-                readings.push(Reading { task: (own, thread), party: Party::Relay, processors: u32::MAX, counters });
+                let member = Member { party: Party::Relay, link: None };
+                readings.push(Reading { task: (own, thread), member, processors: u32::MAX, counters });
             }
         }
     }
 
-    /// Party of a process: as registered, or as its parent. What has lost its parent stays whose it was; what
-    /// was never seen before that belongs to the leader of its session, or is the client's: only the client's
-    /// command is started after the first look.
-    fn party(&mut self, pid: i32, depth: u32) -> Option<Party> {
+    /// Party of a process, and its link: as registered, or as of its parent. What has lost its parent stays whose it
+    /// was; what was never seen before that belongs to the leader of its session, or is the client's, of whichever
+    /// link: only the client's command is started after the first look.
+    fn member(&mut self, pid: i32, depth: u32) -> Option<Member> {
         if let Some(known) = self.known.get(&pid) {
-            return known.party;
+            return known.member;
         }
         let status = Status::read(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?);
         let inside = status.numbers.get(self.level).copied();
         let leader = status.sessions.get(self.level).copied();
-        let registered = |number: Option<i32>| number.and_then(|number| self.register.party(number));
-        let party = match registered(inside) {
-            Some(party) => Some(party),
-            None if status.parent == self.own => Some(registered(leader).unwrap_or(Party::Client)),
+        let registered = |number: Option<i32>| number.and_then(|number| self.register.member(number));
+        let orphan = Member { party: Party::Client, link: None };
+        let member = match registered(inside) {
+            Some(member) => Some(member),
+            None if status.parent == self.own => Some(registered(leader).unwrap_or(orphan)),
             None if status.parent == 0 || depth > DEEPEST => None,
-            None => self.party(status.parent, depth + 1),
+            None => self.member(status.parent, depth + 1),
         };
         let processors = status.processors.min(self.online);
-        self.known.insert(pid, Process { party, processors, pass: self.pass, ran_ns: 0, hold: status.hold });
-        party
+        self.known.insert(pid, Process { member, processors, pass: self.pass, ran_ns: 0, hold: status.hold });
+        member
     }
 
     fn counters(&mut self, (process, thread): TaskId) -> Option<Counters> {
@@ -282,7 +284,7 @@ mod tests {
         let register = Register::default();
         let mut child = std::process::Command::new("sleep").arg("20").spawn().unwrap();
         let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-        register.enter(pid.as_raw(), Party::Client);
+        register.enter(pid.as_raw(), Party::Client, 0);
         let mut processes = Processes::new(register).unwrap();
         let mut held_becomes = |wanted: bool| {
             let begun = std::time::Instant::now();
@@ -309,7 +311,7 @@ mod tests {
     fn this_process_and_its_children_are_told_apart() {
         let register = Register::default();
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
-        register.enter(child.id() as i32, Party::Server);
+        register.enter(child.id() as i32, Party::Server, 1);
         let mut processes = Processes::new(register).unwrap();
         let readings = processes.read_all().unwrap();
         let own = std::process::id() as i32;
@@ -317,7 +319,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(of_child.len(), 1);
-        assert_eq!(of_child[0].party, Party::Server);
+        assert_eq!(of_child[0].member, Member { party: Party::Server, link: Some(1) });
         assert!(readings.iter().all(|reading| reading.task.0 != own), "{readings:?}");
         assert!(!processes.read_all().unwrap().iter().any(|reading| reading.task.0 == child.id() as i32));
     }

@@ -3,11 +3,10 @@
 
 //! Starting the servers' commands, and waiting until they are ready.
 
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use airpath_core::Span;
-use airpath_live::command::{CommandEnd, CommandId, CommandSpec};
+use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Stream};
 use airpath_live::end_waits::Party;
 use airpath_live::session::SessionEnd;
 use airpath_live::side_by_side;
@@ -54,21 +53,23 @@ impl Workload<'_> {
         let begun =
             side_by_side::map(servers.iter().map(|server| server.end).collect(), |_, end| ReadyWatch::begin(end, sign));
         for (server, begun) in servers.iter().zip(begun) {
-            let (watch, stdio) = begun?;
+            let (watch, streams) = begun?;
             let mut spec = CommandSpec::shell_line(server.line);
             spec.own_session = true;
             spec.environment = self.environment(server.whose.user);
-            if let Some([output, error]) = stdio {
-                spec.stdio = [Stdio::inherit(), output, error];
+            if let Some([output, error]) = streams {
+                spec.streams = [Stream::Inherited, output, error];
             }
             watches.push(watch);
             commands.push((server.end, spec));
         }
         let mut started = Vec::with_capacity(servers.len());
-        let ids = self.commands.start_all(commands);
+        let register = &self.register;
+        let ids = self.commands.start_all(commands, |number, id| {
+            register.enter(id.pid(), Party::Server, servers[number].whose.link);
+        });
         for ((server, watch), id) in servers.into_iter().zip(watches).zip(ids) {
             let id = id.map_err(Failure::live)?;
-            self.register.enter(id.pid(), Party::Server);
             let Whose { link, user } = server.whose;
             self.servers.push((id, link, user.map(|user| user.name.clone())));
             started.push(StartedServer { id, watch, server });

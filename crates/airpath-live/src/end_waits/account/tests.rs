@@ -7,7 +7,7 @@ const MS: u64 = 1_000_000;
 
 fn reading(task: i32, party: Party, ran_ms: u64, waited_ms: u64, slices: u64) -> Reading {
     let counters = Counters { ran_ns: ran_ms * MS, waited_ns: waited_ms * MS, slices };
-    Reading { task: (task, task), party, processors: 2, counters }
+    Reading { task: (task, task), member: Member { party, link: Some(0) }, processors: 2, counters }
 }
 
 /// An account that begins with what client and server did before.
