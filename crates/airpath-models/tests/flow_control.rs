@@ -493,7 +493,8 @@ fn a_network_between_machines_takes_its_time_and_loses_nothing() {
 #[test]
 fn credits_count_what_the_queue_drops() {
     let mut config = chain(packets(4));
-    for link in [&mut config.hops[1].uplink, &mut config.hops[1].downlink] {
+    let second = &mut config.hops[1];
+    for link in [&mut second.uplink, &mut second.downlink] {
         link.queue = queue_of("1 packet");
     }
     let mut apart = Apart::new(&config, Span::from_millis(7));
