@@ -250,11 +250,23 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         let Some(gate) = &mut self.link.lanes[direction as usize].gate else { return };
         gate.beyond = beyond;
         if gate.is_shut {
-            if self.link.pump(at, direction, Arrival::FollowsOthers, cx) {
-                self.ask(at, direction);
-            }
-            self.note_due();
+            self.go_on(at, direction, cx);
         }
+    }
+
+    /// Takes the window of the next hop away at `at`, and lets the queue of `direction` go on if that stopped it.
+    pub(crate) fn drop_window(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
+        let gate = self.link.lanes[direction as usize].gate.take();
+        if gate.is_some_and(|gate| gate.is_shut) {
+            self.go_on(at, direction, cx);
+        }
+    }
+
+    fn go_on(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
+        if self.link.pump(at, direction, Arrival::FollowsOthers, cx) {
+            self.ask(at, direction);
+        }
+        self.note_due();
     }
 
     /// True if a packet waits before a window, or may come to do so while another one waits for the send buffer.

@@ -25,7 +25,7 @@ use crate::bearers::Bearers;
 use crate::config::{HopConfig, PathConfig, Setting};
 use crate::entity::{EntityModel, LinkEntity};
 use crate::filter_list::FilterList;
-use crate::flow_control::length_of;
+use crate::flow_control::{Window, length_of};
 use crate::hop::Hop;
 use crate::load::Loads;
 use crate::medium::{Medium, MediumModel, UserMedium};
@@ -220,7 +220,17 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         let hops = self.hop_count();
         let windows = self.windows.get_or_insert_with(|| Windows::none(hops));
         windows.take_credit(end, credit);
-        windows.put_up(&mut self.hops, self.bearers.as_deref());
+        let direction = end.other().sends();
+        let last = windows.last_hop(direction);
+        if Window::of_credit(&credit).is_none() {
+            // Nobody looks at a window that is gone.
+            for bearer in self.bearers_of(last) {
+                self.hops[bearer].drop_window(at, direction, cx);
+            }
+        }
+        if let Some(windows) = &self.windows {
+            windows.put_up(&mut self.hops, self.bearers.as_deref());
+        }
         self.follow_windows(at, cx);
     }
 

@@ -158,7 +158,7 @@ impl Windows {
     }
 
     /// Number of the last hop in `direction`.
-    fn last_hop(&self, direction: Direction) -> usize {
+    pub(crate) fn last_hop(&self, direction: Direction) -> usize {
         match direction {
             Direction::Uplink => self.of_hops.len() - 1,
             Direction::Downlink => 0,
