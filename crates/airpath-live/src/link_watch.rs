@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -16,6 +17,8 @@ use crate::side_by_side;
 
 /// More than so many addresses or queues of an end are not remembered.
 const MOST_TOLD: usize = 16;
+/// Maximum time between the news that an interface is down and those that it is gone.
+const MOST_AFTER_DOWN: Duration = Duration::from_millis(200);
 
 /// Changes of the interface of an end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -95,6 +98,7 @@ impl LinkWatch {
                     take(monitor, course);
                 }
                 if is_last {
+                    hear_out(&mut monitors, &mut courses);
                     return courses;
                 }
             }
@@ -127,6 +131,23 @@ fn open(end: &SessionEnd) -> io::Result<LinkMonitor> {
     let name = end.interface_name();
     let monitor = end.network().run(|| LinkMonitor::open(nix::net::if_::if_nametoindex(name.as_str())?));
     monitor.map_err(io::Error::other)?
+}
+
+/// Waits for what follows where an interface is down: the kernel tells of its end, if that was the cause, only after
+/// the engine's socket has failed.
+fn hear_out(monitors: &mut [LinkMonitor], courses: &mut [io::Result<Course>]) {
+    let end = Instant::now() + MOST_AFTER_DOWN;
+    while courses.iter().any(|course| course.as_ref().is_ok_and(|course| course.is_down)) {
+        let left_ms = end.saturating_duration_since(Instant::now()).as_millis() as u16;
+        if left_ms == 0 {
+            return;
+        }
+        let mut watched: Vec<_> = monitors.iter().map(|end| PollFd::new(end.as_fd(), PollFlags::POLLIN)).collect();
+        let _ = poll(&mut watched, PollTimeout::from(left_ms));
+        for (monitor, course) in monitors.iter_mut().zip(&mut *courses) {
+            take(monitor, course);
+        }
+    }
 }
 
 /// After an error the rest is read all the same, so that the thread sleeps again; the error stays.

@@ -127,6 +127,10 @@ impl Waiter {
         if let Some(result) = self
             .in_series(|waiter| series::sleep(waiter.timer.as_fd(), until, waiter.epoll.0.as_fd(), &mut waiter.events))
         {
+            if result.is_err() {
+                // A series that ended early may not have come to the timer.
+                self.armed_ns = u64::MAX - 1;
+            }
             return self.told(result, woken);
         }
         match until {

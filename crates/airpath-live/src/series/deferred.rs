@@ -96,10 +96,7 @@ pub(super) unsafe fn send_and<const N: usize>(then: [Call; N]) -> io::Result<[ni
         calls.extend(then);
         // SAFETY: the message headers point at parts and bytes that live over the call; the caller answers for `then`.
         unsafe { make(&mut calls) }?;
-        for (run, call) in runs(&deferred.frames).zip(&calls) {
-            note(run, call.outcome());
-        }
-        deferred.clear();
+        deferred.settle(calls[..sends].iter().map(Call::outcome));
         Ok(std::array::from_fn(|index| calls[sends + index].outcome()))
     })
 }
@@ -138,13 +135,25 @@ impl Deferred {
 
     fn send(&mut self) {
         self.write_headers();
+        self.settle(std::iter::empty());
+    }
+
+    /// Notes the outcomes of the first runs, up to the first that failed, and sends those that were not tried.
+    fn settle(&mut self, mut outcomes: impl Iterator<Item = nix::Result<usize>>) {
         let mut first = 0;
+        let mut has_failed = false;
         for run in runs(&self.frames) {
-            let messages = self.messages[first..].as_mut_ptr();
-            // SAFETY: `run.len()` headers point at parts and bytes that live over the call.
-            let sent =
-                unsafe { libc::sendmmsg(run[0].socket, messages, run.len() as libc::c_uint, libc::MSG_DONTWAIT as _) };
-            note(run, Errno::result(sent).map(|sent| sent as usize));
+            let tried = outcomes.next().filter(|_| !has_failed);
+            let outcome = tried.unwrap_or_else(|| {
+                let messages = self.messages[first..].as_mut_ptr();
+                // SAFETY: `run.len()` headers point at parts and bytes that live over the call.
+                let sent = unsafe {
+                    libc::sendmmsg(run[0].socket, messages, run.len() as libc::c_uint, libc::MSG_DONTWAIT as _)
+                };
+                Errno::result(sent).map(|sent| sent as usize)
+            });
+            has_failed |= outcome.is_err();
+            note(run, outcome);
             first += run.len();
         }
         self.clear();
@@ -194,6 +203,23 @@ mod tests {
         defer(socket.as_fd(), [&b"two"[..]].into_iter(), &other);
         send_deferred();
         assert_eq!((lost.count(), other.count()), (1, 1));
+    }
+
+    #[test]
+    fn what_a_series_did_not_come_to_is_sent() {
+        let (one, its_end) = UnixDatagram::pair().unwrap();
+        let (other, other_end) = UnixDatagram::pair().unwrap();
+        let lost = LostFrames::default();
+        for socket in [&one, &other, &one] {
+            defer(socket.as_fd(), [&b"frame"[..]].into_iter(), &lost);
+        }
+        DEFERRED.with_borrow_mut(|deferred| {
+            deferred.write_headers();
+            // The series ended with the second; the third was never made.
+            deferred.settle([Ok(1), Err(Errno::ENOBUFS), Err(Errno::EINTR)].into_iter());
+        });
+        assert_eq!((received(&its_end), received(&other_end)), (vec![b"frame".to_vec()], vec![]));
+        assert_eq!(lost.count(), 1);
     }
 
     #[test]
