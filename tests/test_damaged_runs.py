@@ -161,3 +161,16 @@ def test_files_that_were_recorded_and_are_gone_are_damage(
         words = ["plot", str(folder), "--format", "svg", "--only", "time-sequence"]
         assert run_app(words) == DAMAGED
         assert f"{name} is missing, although the run " in capsys.readouterr().err
+
+
+def test_a_user_whose_name_no_file_can_have_costs_its_run_only(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = runs / "0" / "run.json"
+    users = [{"name": "a" * 400}, {"name": "bob"}]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"users": users}))
+    assert run_app(["analyse", str(runs), "--metrics", ",".join(METRICS)]) == DAMAGED
+    told = capsys.readouterr()
+    assert "transfer_time" in told.out
+    assert "-client.pcapng: File name too long" in told.err
+    assert "File name too long; the run was left out" in told.err

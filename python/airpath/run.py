@@ -419,9 +419,9 @@ class Run:
     def _capture(self, name: str) -> pl.DataFrame | None:
         """Read the capture of that name, if there is one."""
         path = self.directory / name
-        if not path.exists():
-            return None
         try:
+            if not path.exists():
+                return None
             capture = read_capture(path)
         except CaptureError as error:
             raise RunError(str(error)) from error

@@ -87,6 +87,13 @@ def _alike(runs: Sequence[Run]) -> Iterable[list[int]]:
     for place, run in enumerate(runs):
         user = run.user or next(iter(run.users), "")
         names = [f"{user}-{name}" if user else name for name in CAPTURES]
-        logs = [(run.directory / name).exists() for name in (FILES["events"], *names)]
+        logs = [_has(run.directory / name) for name in (FILES["events"], *names)]
         groups.setdefault((run.tells_users, *logs), []).append(place)
     return groups.values()
+
+
+def _has(log: Path) -> bool:
+    try:
+        return log.exists()
+    except OSError:  # told when the log is read
+        return False
