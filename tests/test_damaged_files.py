@@ -142,6 +142,39 @@ def test_what_does_not_fit_in_run_json_is_left_out_and_named(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("hosts", "wrong"),
+    [
+        ([{"hops": ["radio"]}], "hosts[0] has no name that can be read"),
+        ([5], "hosts[0] is 5, not an object"),
+        ("x", "hosts is 'x', not a list"),
+        (None, ""),
+        ([{"name": "lab", "hops": ["radio", 5]}], "hosts[0].hops[1] is 5, not text"),
+        ([{"name": "lab", "clock": {"offset_ns": 5}}], "hosts[0].clock has no bound_ns"),
+        (
+            [{"name": "lab", "network_delay": {"to_host": {"p50_ns": 5}}}],
+            "hosts[0].network_delay has no from_host",
+        ),
+    ],
+)
+def test_hosts_that_do_not_fit_are_named_and_the_rest_is_shown(
+    hosts: object, wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(tmp_path, size=2_560, two_hops=True)
+    manifest = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(manifest | {"hosts": hosts}))
+    status = DAMAGED if wrong else 0
+    for command in (
+        ["report", str(tmp_path), "--pictures", "0"],
+        ["plot", str(tmp_path), "--format", "svg", "--only", "hops", "--out", str(tmp_path / "p")],
+    ):
+        assert run_app(command) == status
+        told = capsys.readouterr().err
+        assert "contradict" not in told
+        assert not wrong or f"run.json: {wrong}" in told
+    assert list((tmp_path / "p").glob("hops*.svg"))
+
+
+@pytest.mark.parametrize(
     "text", ["NaN", "1e999", "18446744073709551616", "[" * 1000, "[" * 70 + "]" * 70, '"\\ud800"']
 )
 def test_json_beyond_bounds_is_no_value(text: str) -> None:

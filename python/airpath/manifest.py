@@ -18,6 +18,23 @@ _WAY = Object(
     }
 )
 _FIGURES = {"count": TIME, "p50_ns": TIME, "p99_ns": TIME, "max_ns": TIME, "mean_ns": NUMBER}
+_MEDIAN = Object({"p50_ns": TIME}, needed=("p50_ns",))
+_HOST = Object(
+    {
+        "name": str,
+        "hops": [str],
+        "clock": Object(
+            {"offset_ns": int, "bound_ns": int, "drift_interval_ppm": [NUMBER]},
+            needed=("offset_ns", "bound_ns", "drift_interval_ppm"),
+        ),
+        "network_delay": Object(
+            {"to_host": _MEDIAN, "from_host": _MEDIAN}, needed=("to_host", "from_host")
+        ),
+        "lateness": Object({"max_ns": TIME}, needed=("max_ns",)),
+        "failure": str,
+    },
+    needed=("name",),
+)
 
 SHAPE = Object(
     {
@@ -29,6 +46,7 @@ SHAPE = Object(
         "scenario": dict,
         "scenario_toml": str,
         "host": dict,
+        "hosts": [_HOST],
         "settings": dict,
         "log_level": str,
         "frames": bool,

@@ -46,8 +46,7 @@ def _row(host: dict[str, Any]) -> dict[str, str]:
 def _drift(clock: dict[str, Any]) -> str:
     if not clock:
         return "-"
-    low, high = clock["drift_interval_ppm"]
-    return f"{low:+.1f} to {high:+.1f}"
+    return " to ".join(f"{bound:+.1f}" for bound in clock["drift_interval_ppm"]) or "-"
 
 
 def _ms(nanoseconds: float) -> str:
