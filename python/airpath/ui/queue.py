@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import signal
@@ -16,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.files import read_text
+from airpath.jsontext import parse_json
+from airpath.shape import TIME, Object, fitting
 from airpath.ui import detached
 from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
@@ -26,12 +27,10 @@ if TYPE_CHECKING:
 
     from airpath.ui.workspace import Workspace
 
-PATIENCE_S = 120.0
-"""Maximum time of a plan."""
 MOST_PLAN_BYTES = 64_000_000
 """Maximum size of the plan of an experiment."""
-PILOT_PATIENCE_S = 1800.0
-"""Maximum time of a plan that tries each cell once."""
+_PLAN = Object({"cells": [Object({"replications": [TIME]}, needed=("replications",))]}, ("cells",))
+"""Part of a plan that is read here."""
 
 
 @dataclass
@@ -84,12 +83,14 @@ def _done(out: Path) -> int:
 
 
 def _planned(out: Path) -> int:
-    """Return the number of replications of the plan at most; 0 without a plan."""
+    """Return the number of replications of the plan at most; 0 without a plan that can be read."""
+    wrong: list[str] = []
     try:
-        cells = json.loads(read_text(out / "plan.json", MOST_PLAN_BYTES))["cells"]
-        return sum(int(cell["replications"][1]) for cell in cells)
-    except (OSError, ValueError, LookupError, TypeError):
+        plan = fitting(parse_json(read_text(out / "plan.json", MOST_PLAN_BYTES)), _PLAN, wrong)
+        planned = sum(most for _, most in (cell["replications"] for cell in plan["cells"]))
+    except (OSError, ValueError):
         return 0
+    return 0 if wrong else planned
 
 
 @dataclass
@@ -99,31 +100,6 @@ class Queue:
     workspace: Workspace
     entries: dict[int, Entry] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
-
-    def plan(self, file: str, *, pilot: bool = False) -> dict[str, Any]:
-        """Return the cells of an experiment, and what is missing for it.
-
-        Args:
-            file: its name in the workspace.
-            pilot: run each cell once, and tell time and disk space.
-
-        Raises:
-            UiError: the experiment has mistakes; the message names them all.
-
-        """
-        path = self.workspace.inside(file)
-        done = subprocess.run(
-            [*COMMAND, "plan", str(path), "--json", *(["--pilot"] if pilot else [])],
-            capture_output=True,
-            text=True,
-            timeout=PILOT_PATIENCE_S if pilot else PATIENCE_S,
-            cwd=self.workspace.folder,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise UiError(done.stderr.strip() or "the plan failed")
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
 
     def add(self, file: str, out: str) -> Entry:
         """Put an experiment at the end of the queue.

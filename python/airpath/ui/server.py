@@ -15,6 +15,7 @@ from airpath.ui.drives import Drives
 from airpath.ui.errors import UiError
 from airpath.ui.guard import Guard
 from airpath.ui.launch import Launcher
+from airpath.ui.plans import Plans
 from airpath.ui.queue import Queue
 from airpath.ui.routes import build, drive, experiments, look, page
 from airpath.ui.routes.answer import READING, told
@@ -47,11 +48,13 @@ def app(setting: Setting) -> Guard:
     workspace = Workspace(setting.folder)
     launcher = Launcher(workspace)
     queue = Queue(workspace)
+    plans = Plans(workspace)
     drives = Drives(workspace)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        plans.close()
         drives.close()
         queue.close()
         launcher.close()
@@ -63,7 +66,7 @@ def app(setting: Setting) -> Guard:
     )
     state = inner.state
     state.workspace, state.launcher, state.queue = workspace, launcher, queue
-    state.drives = drives
+    state.drives, state.plans = drives, plans
     state.token, state.accounts = setting.token, setting.accounts
     names = [f"{name}:{setting.port}" for name in LOOPBACK]
     if setting.accounts is not None:

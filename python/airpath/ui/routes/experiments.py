@@ -16,18 +16,19 @@ from airpath.ui.routes.answer import answered, body, text
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from airpath.ui.plans import Plans
     from airpath.ui.queue import Queue
 
 
 async def plan(request: Request) -> Response:
     """Return the cells of an experiment."""
-    return await answered(_queue(request).plan, request.query_params.get("name", ""))
+    return await answered(_plans(request).plan, request.query_params.get("name", ""))
 
 
 async def pilot(request: Request) -> Response:
     """Return the cells of an experiment, each of them tried once."""
     file = text(await body(request), "name")
-    return await answered(lambda: _queue(request).plan(file, pilot=True))
+    return await answered(_plans(request).pilot, file)
 
 
 async def listed(request: Request) -> Response:
@@ -63,6 +64,11 @@ async def remove(request: Request) -> Response:
 def _told(request: Request, number: int) -> Response:
     queue = _queue(request)
     return JSONResponse(queue.entries[number].about(queue.workspace))
+
+
+def _plans(request: Request) -> Plans:
+    found: Plans = request.app.state.plans
+    return found
 
 
 def _queue(request: Request) -> Queue:

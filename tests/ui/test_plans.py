@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: The Airpath authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Plans that the page asks for: one pilot at a time, which ends with its time or the server."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from airpath.ui import plans, queue
+from airpath.ui.errors import UiError
+from airpath.ui.plans import Plans
+from airpath.ui.workspace import Workspace
+from ui.served import PATIENCE_S, Served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONG = """name = "long"
+seed = 1
+
+[networks.link]
+profile = "lte-good"
+
+[workloads.flood]
+virtual = ["cbr rate=10Mbit/s size=200B duration=100h"]
+
+[[sets]]
+name = "model"
+clock = "virtual"
+network = "link"
+workload = "flood"
+repetitions = 1
+"""
+STUBBORN = "trap '' TERM; sleep 600 & echo $! > started; mv started child; wait"
+"""A command that ignores SIGTERM, as does what it starts."""
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def has_ended(pid: int) -> bool:
+    """Say whether a process has ended, be it that nobody has waited for it."""
+    try:
+        about = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return about.rpartition(")")[2].split()[0] in "ZX"
+
+
+def pilots(folder: Path) -> list[int]:
+    """Return the processes that try cells of experiments in a workspace."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if b"--pilot" in words and any(str(folder).encode() in word for word in words):
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.fixture
+def stubborn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plans:
+    """Return plans of a workspace, each of which takes ten minutes and ignores SIGTERM."""
+    monkeypatch.setattr(plans, "COMMAND", ("sh", "-c", STUBBORN))
+    monkeypatch.setattr(plans, "END_S", 0.1)
+    return Plans(Workspace(tmp_path))
+
+
+def test_a_pilot_that_takes_too_long_ends_with_all_that_it_started(
+    stubborn: Plans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "PILOT_PATIENCE_S", 3)
+    with pytest.raises(UiError, match=r"0\.05 min .* `airpath plan --pilot long\.toml`"):
+        stubborn.pilot("long.toml")
+    child = int((tmp_path / "child").read_text())
+    until(lambda: has_ended(child))
+
+
+def test_one_pilot_at_a_time_which_ends_with_the_plans(stubborn: Plans, tmp_path: Path) -> None:
+    told: list[UiError] = []
+
+    def tried() -> None:
+        try:
+            stubborn.pilot("long.toml")
+        except UiError as error:
+            told.append(error)
+
+    first = threading.Thread(target=tried)
+    first.start()
+    until((tmp_path / "child").exists)
+    with pytest.raises(UiError, match="are being tried") as second:
+        stubborn.pilot("long.toml")
+    assert second.value.status == 409
+    stubborn.close()
+    first.join(PATIENCE_S)
+    child = int((tmp_path / "child").read_text())
+    until(lambda: has_ended(child))
+    assert [(one.status, "ended with the page's server" in str(one)) for one in told] == [
+        (503, True)
+    ]
+    with pytest.raises(UiError, match="ended with the page's server"):
+        stubborn.plan("long.toml")
+
+
+def test_a_pilot_ends_with_the_server(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+
+    def tried(page: Served) -> None:
+        with suppress(OSError, HTTPException):  # of a server that ends
+            page.ask("/api/plan/pilot", {"name": "long.toml"})
+
+    with Served(tmp_path) as page:
+        first = threading.Thread(target=tried, args=(page,))
+        first.start()
+        until(lambda: bool(pilots(tmp_path)))
+        assert page.ask("/api/plan/pilot", {"name": "long.toml"}).status == 409
+        page.process.send_signal(signal.SIGINT)
+        page.process.wait(PATIENCE_S)
+        first.join(PATIENCE_S)
+    until(lambda: not pilots(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("replications", "planned"),
+    [
+        ("[3, 5]", 12),
+        ("[1, Infinity]", 0),
+        ("[1, 1e400]", 0),
+        ("[" * 100_000, 0),
+        ("[3, -5]", 0),
+        ("[3]", 0),
+        ('[3, "5"]', 0),
+        ("null", 0),
+    ],
+)
+def test_the_number_of_a_bad_plan_is_unknown(
+    replications: str, planned: int, tmp_path: Path
+) -> None:
+    for name in ("bad", "good"):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        text = json.dumps({"cells": [{"replications": [7, 7]}, {"replications": "HERE"}]})
+        text = text.replace('"HERE"', replications if name == "bad" else "[1, 2]")
+        (tmp_path / "results" / name / "plan.json").write_text(text)
+    entries = {
+        number: queue.Entry(number, "any.toml", f"results/{name}", "paused")
+        for number, name in enumerate(("bad", "good"), 1)
+    }
+    listed = queue.Queue(Workspace(tmp_path), entries).listed()
+    assert [one["planned"] for one in listed] == [planned, 9]
