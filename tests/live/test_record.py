@@ -79,6 +79,7 @@ def test_options_and_folders(airpath: Airpath) -> None:
         ("--to", ":5201", "--out", out): "no host",
         ("--to", "server", "--out", out, "--duration", "1 ms"): "at least 1 s",
         ("--to", "server", "--out", out, "--length", "20 bytes"): "68 to 9000",
+        ("--to", "server", "--out", out, "--train", "9", "--light-interval", "100 us"): "limit",
         ("--from", str(airpath.work)): "recording.json",
         ("--from", str(airpath.work), "--mode", "light"): "cannot be used with",
     }

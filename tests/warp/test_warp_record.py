@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -33,3 +34,27 @@ def test_trains_become_a_link_of_light_and_heavy_load(warp: Warp) -> None:
     assert len(times) == 4
     # Replies come within a millisecond of their own in the light trace.
     assert 26 <= min(times) <= max(times) < 28
+
+
+def test_long_trains_on_a_slow_path_do_not_wait_for_each_other(warp: Warp) -> None:
+    """One train of 2.4 Mbit takes 24 s: the delay is that of the idle path, and a warning tells."""
+    name, out = warp.airpath.command, warp.airpath.path("recorded")
+    link = ("--rate", "100 kbit/s", "--delay", "10 ms", "--seed", "1")
+    record = (name, "record", "--to", "server", "--out", out, "--train", "200")
+    limit = ("--duration", "12 s", "--max-bytes", "1 MB", "--json")
+    found = warp.run(*link, "--server", f"{name} recv --once", "--", *record, *limit).check()
+    recorded = json.loads(found.out)
+    assert any("fewer than two trains of 200 packets" in text for text in recorded["warnings"])
+    for direction in ("uplink", "downlink"):
+        estimates = recorded["estimates"][direction]
+        # The one train may find a word of the connection on its way: some packets of 5 ms.
+        assert 9e6 < estimates["delay"]["propagation_ns"] < 50e6
+        assert f"[hops.{direction}]" in (out / "scenario.toml").read_text()
+    assert "cellreplay" not in (out / "scenario.toml").read_text()
+    files = [
+        out / f"{direction}-{load}.csv"
+        for direction in ("uplink", "downlink")
+        for load in ("saturating", "light")
+    ]
+    packets = [len(file.read_text().splitlines()) - 1 for file in files]
+    assert 1500 * sum(packets) <= 1_000_000

@@ -51,13 +51,23 @@ fn both_ends_agree_on_what_was_sent_and_on_the_clocks() {
     let both = recorder.run(&phase(light, true, true, 500, 100), &go, &|_| {}).unwrap();
     let Outcome { uplink: Some(up), downlink: Some(down), failure: None, .. } = both else { panic!("{both:?}") };
     for packets in [&up, &down] {
-        assert_eq!(packets.all.len(), 50);
-        assert!(packets.arrived().len() >= 40, "{} of 50", packets.arrived().len());
+        // 50, but for those whose time was over when a loaded machine came to them.
+        let (sent, arrived) = (packets.all.len(), packets.arrived().len());
+        assert!((25..=50).contains(&sent) && arrived >= sent * 4 / 5, "{arrived} of {sent}");
     }
     let one = recorder.run(&phase(Load::Saturating, false, true, 500, 1_000), &go, &|_| {}).unwrap();
     let Outcome { uplink: None, downlink: Some(saturating), failure: None, .. } = one else { panic!("{one:?}") };
     // No faster than the limit: 4 Mbit/s for 0.5 s, and what a late sender makes up for.
     assert!((10..=260).contains(&saturating.all.len()), "{}", saturating.all.len());
+    // The duration ends trains that take longer than it.
+    let train = Load::Light { interval: Duration::from_millis(50), train: 1_000 };
+    let brief = Phase {
+        most_rate_bits_per_second: 1_000_000_000,
+        duration: Duration::from_micros(100),
+        ..phase(train, true, false, 1, 100)
+    };
+    let cut = recorder.run(&brief, &go, &|_| {}).unwrap();
+    assert!(cut.failure.is_none() && cut.uplink.is_some_and(|packets| packets.all.len() < 1_000));
     // A stop ends a long phase, and what was sent is kept.
     let stop = AtomicBool::new(true);
     let stopped = recorder.run(&phase(light, true, true, 600_000, 100), &stop, &|_| {}).unwrap();

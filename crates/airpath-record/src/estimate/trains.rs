@@ -32,7 +32,7 @@ pub fn firsts(packets: &Packets, train: u32) -> Packets {
 }
 
 /// Trains of `train` packets each; `offset_ns` is the receiver's clock less the sender's, at a time of the sender. A
-/// train whose first packet was lost tells nothing. None with fewer than two trains.
+/// train whose first packet was lost tells nothing, nor does one that the end of the phase cut short. None with fewer than two trains.
 pub fn trains(packets: &Packets, train: u32, offset_ns: impl Fn(u64) -> i128) -> Option<Vec<Train>> {
     let began_ns = packets.all.first()?.sent_ns;
     let seen = |these: &[Packet]| {
@@ -57,7 +57,7 @@ pub fn trains(packets: &Packets, train: u32, offset_ns: impl Fn(u64) -> i128) ->
             opportunities_ms,
         })
     };
-    let found: Vec<Train> = packets.all.chunks(train.max(1) as usize).filter_map(seen).collect();
+    let found: Vec<Train> = packets.all.chunks_exact(train.max(1) as usize).filter_map(seen).collect();
     (found.len() >= LEAST_TRAINS).then_some(found)
 }
 
@@ -105,6 +105,7 @@ mod tests {
         assert_eq!(text(&found), "0 22 0 2 5\n100 22 0 2 5\n200 22 0 2 5\n300 22 0 2 5\n");
         assert_eq!(trains(&driven(1_500, &[]), 3, |_| 4_000_000).unwrap()[1].base_delay_ms, 18);
         assert_eq!(firsts(&driven(1_500, &[]), 3).all.len(), 3);
+        assert_eq!(trains(&driven(1_500, &[]), 4, |_| 0).unwrap().len(), 2);
     }
 
     #[test]

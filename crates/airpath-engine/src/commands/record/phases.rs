@@ -10,9 +10,9 @@ use std::time::Duration;
 use airpath_load::LoadError;
 use airpath_record::client::{Outcome, Progress, Recorder};
 use airpath_record::estimate::capacity::Capacity;
-use airpath_record::estimate::{Material, direction};
+use airpath_record::estimate::{Material, direction, trains};
 use airpath_record::folder::Folder;
-use airpath_record::plan::{LEAST_LENGTH_BYTES, Load, MOST_LENGTH_BYTES, Phase};
+use airpath_record::plan::{LEAST_LENGTH_BYTES, Load, MOST_LENGTH_BYTES, Phase, transmission};
 use airpath_record::recording::{Kind, Part, Recording, Way};
 use airpath_record::records::Packets;
 
@@ -32,7 +32,9 @@ const UNKNOWN_INTERVAL: Duration = Duration::from_micros(20_070);
 /// Least interval of the light load; no multiple of 1 ms either.
 const LEAST_INTERVAL: Duration = Duration::from_micros(10_070);
 /// Times of transmission of a packet of the light load in an interval.
-const SPARE: f64 = 10.0;
+const SPARE: u32 = 10;
+/// Longest interval of the light load without trains, on the slowest paths.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Phases as they were asked for.
 #[derive(Clone, Copy, Debug)]
@@ -82,9 +84,9 @@ impl Phases {
         if phases.most_bytes < 10_000 {
             return Err(Failure::usage("--max-bytes: at least 10 kB are needed for any estimate"));
         }
-        for phase in
-            [phases.saturating(Way::Uplink, LONGEST_BYTES, 1), phases.light(phases.unknown_interval(), LONGEST_BYTES)]
-        {
+        let long_bytes = phases.length_bytes.unwrap_or(LONGEST_BYTES);
+        let light = phases.light(UNKNOWN_INTERVAL, long_bytes, phases.most_bytes);
+        for phase in [phases.saturating(Way::Uplink, long_bytes, 1), light] {
             if let Some(problem) = phase.problem() {
                 return Err(Failure::usage(format!("the options ask for more than is possible: {problem}")));
             }
@@ -96,11 +98,15 @@ impl Phases {
         self.ways[usize::from(way == Way::Downlink)]
     }
 
+    /// Number of directions.
+    fn directions(&self) -> u64 {
+        Way::ALL.into_iter().filter(|way| self.wanted(*way)).count() as u64
+    }
+
     fn count(&self) -> (u64, u64) {
-        let ways = Way::ALL.into_iter().filter(|way| self.wanted(*way)).count() as u64;
         match self.mode {
-            Mode::Both => (ways, 1),
-            Mode::Saturate => (ways, 0),
+            Mode::Both => (self.directions(), 1),
+            Mode::Saturate => (self.directions(), 0),
             Mode::Light => (0, 1),
         }
     }
@@ -124,9 +130,15 @@ impl Phases {
         }
     }
 
-    /// Interval on a path of unknown capacity: that of one packet, for each of a train.
-    fn unknown_interval(&self) -> Duration {
-        UNKNOWN_INTERVAL * self.train
+    /// Interval of the light load with packets of `short_bytes` on a path whose slower direction has `rate`, in bit/s.
+    /// The queue that a train has made is gone before the next one.
+    fn interval(&self, short_bytes: u32, rate: Option<f64>) -> Duration {
+        match rate.map(|rate| transmission(SPARE * self.train, short_bytes, rate)) {
+            Some(interval) if self.train > 1 => interval.max(LEAST_INTERVAL),
+            Some(interval) => interval.clamp(LEAST_INTERVAL, LONGEST_INTERVAL),
+            // That of one packet, for each of a train.
+            None => UNKNOWN_INTERVAL * self.train,
+        }
     }
 
     /// Length of the packets of the light load; those of trains are as long as the saturating ones, `long_bytes`.
@@ -134,17 +146,21 @@ impl Phases {
         self.light_bytes.unwrap_or(if self.train > 1 { long_bytes } else { SHORT_BYTES })
     }
 
-    fn light(&self, interval: Duration, long_bytes: u32) -> Phase {
-        Phase {
-            load: Load::Light { interval: self.interval.unwrap_or(interval), train: self.train },
+    /// The light phase, with `most_bytes` in a direction. Its interval is the one asked for, or `interval`, which the
+    /// limit of the rate makes longer.
+    fn light(&self, interval: Duration, long_bytes: u32, most_bytes: u64) -> Phase {
+        let phase = Phase {
+            load: Load::Light { interval, train: self.train },
             uplink: self.wanted(Way::Uplink),
             downlink: self.wanted(Way::Downlink),
             duration: self.duration,
             length_bytes: self.light_bytes(long_bytes),
-            most_bytes: self.most_bytes,
+            most_bytes,
             most_rate_bits_per_second: self.most_rate_bits_per_second,
             deepest: Duration::ZERO,
-        }
+        };
+        let interval = self.interval.unwrap_or_else(|| interval.max(phase.least_interval(self.train)));
+        Phase { load: Load::Light { interval, train: self.train }, ..phase }
     }
 
     /// Carries all of them out, and writes each when it has come to its end. Returns the packets of the parts of
@@ -164,7 +180,8 @@ impl Phases {
         let carried = if mtu == 0 { LONGEST_BYTES } else { mtu.clamp(LEAST_LENGTH_BYTES, LONGEST_BYTES) };
         let length_bytes = self.length_bytes.unwrap_or(carried);
         let short_bytes = self.light_bytes(length_bytes);
-        let light_bytes = light * 2 * u64::from(short_bytes) * 100 * self.duration.as_secs().max(1);
+        let trains_bytes = u64::from(short_bytes) * u64::from(self.train) * 100 * self.duration.as_secs().max(1);
+        let light_bytes = light * self.directions() * trains_bytes;
         let left = self.most_bytes.saturating_sub(light_bytes).max(self.most_bytes / 2);
         for way in Way::ALL.into_iter().filter(|way| saturating > 0 && self.wanted(*way)) {
             let phase = Phase { most_bytes: left / saturating, ..self.saturating(way, length_bytes, 1) };
@@ -189,18 +206,45 @@ impl Phases {
             }
         }
         if light > 0 && interruption.signal().is_none() {
-            let interval = slowest.map_or(self.unknown_interval(), |rate: f64| {
-                let seconds = SPARE * f64::from(short_bytes) * f64::from(self.train) * 8.0 / rate;
-                Duration::from_secs_f64(seconds.min(10.0)).max(LEAST_INTERVAL)
-            });
-            let outcome =
-                one(&self.light(interval, length_bytes), recorder, recording, folder, interruption, &mut packets);
+            let used: u64 = packets.iter().map(|these| these.all.len() as u64 * u64::from(these.length_bytes)).sum();
+            let most_bytes = self.most_bytes.saturating_sub(used) / self.directions();
+            let phase = self.light(self.interval(short_bytes, slowest), length_bytes, most_bytes);
+            let too_short = few_trains(&phase);
+            let before = packets.len();
+            recording.warnings.extend(too_short.clone());
+            let outcome = one(&phase, recorder, recording, folder, interruption, &mut packets);
+            if too_short.is_none() {
+                recording.warnings.extend(lost_trains(&recording.parts[before..], &packets[before..]));
+            }
             if let Err(failure) = outcome {
                 return (packets, Err(failure));
             }
         }
         (packets, Ok(()))
     }
+}
+
+/// Warning that fewer than two trains fit into `phase`, which make no trace.
+fn few_trains(phase: &Phase) -> Option<String> {
+    let Load::Light { interval, train } = phase.load else { return None };
+    (train > 1 && phase.most_trains() < 2).then(|| {
+        format!(
+            "fewer than two trains of {train} packets, {:.3} s apart, fit into --duration and --max-bytes: the scenario \
+             has a plain rate; raise them, or lower --train",
+            interval.as_secs_f64()
+        )
+    })
+}
+
+/// Warnings of directions from which too few trains came.
+fn lost_trains(parts: &[Part], packets: &[Packets]) -> Vec<String> {
+    let none = |(part, these): &(&Part, &Packets)| {
+        part.train_packets > 1 && trains::trains(these, part.train_packets, |_| 0).is_none()
+    };
+    let words = |(part, _): (&Part, &Packets)| {
+        format!("fewer than two trains of the {} came through: it has a plain rate", part.direction.name())
+    };
+    parts.iter().zip(packets).filter(none).map(words).collect()
 }
 
 /// One phase, written.
