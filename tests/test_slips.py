@@ -46,6 +46,7 @@ SLIPS = [
     ("exec --delay|-1 ms|-- true", 2, "it is negative"),
     ("exec --replications -1 -- true", 2, "invalid value '-1' for '--replications <N>'"),
     ("sim --seed -1", 2, "invalid value '-1' for '--seed <N>': it is not a whole number from 0 on"),
+    ("exec --loops 0 -- true", 2, "invalid value '0' for '--loops <N>': it is not a whole number"),
     ("exec --frob -- true", 2, "unexpected argument '--frob' found\n\nUsage"),
     ("plot run --frob", 2, "a similar argument exists: '--from'\n\nUsage"),
     ("send --bytes -5 server", 2, "it is negative"),

@@ -87,7 +87,8 @@ fn without_a_detour(mut error: Error) -> Error {
     error
 }
 
-/// Message about a number that has something else than digits; the parser tells it of strings and digits.
+/// Message about a number that has something else than digits, or is 0 where that is too small; the parser tells it of
+/// strings, digits and types.
 fn no_number(error: &Error) -> Option<String> {
     let source = std::error::Error::source(error)?.downcast_ref::<ParseIntError>()?;
     let (Some(ContextValue::String(option)), Some(ContextValue::String(value))) =
@@ -95,8 +96,12 @@ fn no_number(error: &Error) -> Option<String> {
     else {
         return None;
     };
-    let told = format!("invalid value '{value}' for '{option}': it is not a whole number from 0 on");
-    (*source.kind() == IntErrorKind::InvalidDigit).then_some(told)
+    let first = match source.kind() {
+        IntErrorKind::InvalidDigit => 0,
+        IntErrorKind::Zero => 1,
+        _ => return None,
+    };
+    Some(format!("invalid value '{value}' for '{option}': it is not a whole number from {first} on"))
 }
 
 /// A better message than the parser's, where a word was taken for an argument that is none, or for a number.
@@ -162,6 +167,13 @@ mod tests {
         );
         // A number that is a whole value: not half of one.
         assert!(told(&["exec", "--seed", "3", "true"]).contains("airpath exec --seed 3 -- true"));
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_told_without_types() {
+        let message = told(&["exec", "--loops", "0", "--", "true"]);
+        assert_eq!(message, "invalid value '0' for '--loops <N>': it is not a whole number from 1 on");
+        assert!(told(&["exec", "--seed", "x", "--", "true"]).ends_with("it is not a whole number from 0 on"));
     }
 
     #[test]
