@@ -82,8 +82,8 @@ class User:
     """Its client's command; empty where it runs none."""
     hops: tuple[str, ...]
     states: tuple[str, ...]
-    state: str
-    """The state in force."""
+    state: str | None
+    """The state in force; None once the user's link is lost, while others go on."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Run:
                     command=tuple(user.get("command", answer["command"])),
                     hops=tuple(user["hops"]),
                     states=tuple(user["states"]),
-                    state=answer["user_states"][user["name"]],
+                    state=answer["user_states"].get(user["name"]),
                 )
                 for user in answer.get("users", ())
             ),

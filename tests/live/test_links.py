@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 import signal
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
 
+from airpath import control
 from airpath.arrow import read_arrow_log
 from airpath.experiment.folder import FolderError, open_results
 from airpath.run import load_run
+from airpath.ui.live import active
+from live.harness import Result, await_true
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,13 +120,82 @@ def test_a_link_alone_draws_the_same(airpath: Airpath, any_way: Way) -> None:
     assert lost[0] == lost[1]
 
 
+class LosesCarol:
+    """A run that has lost the link of carol; the others go on until told."""
+
+    def __init__(self, airpath: Airpath, way: Way) -> None:
+        """Start it, and wait until the link is lost."""
+        self.out, self._go = airpath.path("run"), airpath.path("go")
+        ping = "ping -q -c 40 -i 0.05 -W 1 server >&2"
+        self._process = airpath.start(
+            "exec", "--port", way.port, "--json", "--out", self.out, "--loops", 1,
+            "--scenario", airpath.file("links.toml", LINKS),
+            "--client", "carol=ip link delete airpath0; exec sleep 60",
+            "--", "sh", "-c", f"{ping}; echo ready; until [ -e {self._go} ]; do sleep 0.1; done",
+            user=way.user,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        assert [self._process.stdout.readline() for _ in range(3)] == ["ready\n"] * 3
+        await_true(lambda: "carol" not in self._states(airpath, way), "carol is not lost")
+
+    @staticmethod
+    def _states(airpath: Airpath, way: Way) -> dict[str, str]:
+        about = json.loads(airpath.run("runs", "--json", user=way.user).check().out)
+        states: dict[str, str] = about["user_states"]
+        return states
+
+    def end(self) -> Result:
+        """End the others."""
+        self._go.touch()
+        out, err = self._process.communicate(timeout=60)
+        return Result(self._process.returncode, out, err, 0.0)
+
+
+def test_links_that_go_on_are_controlled_without_a_lost_one(
+    airpath: Airpath, port_way: Way
+) -> None:
+    lost = LosesCarol(airpath, port_way)
+    others = ["alice", "bob", "dave"]
+
+    def do(*words: str, status: int = 0) -> Result:
+        return airpath.run(*words, user=port_way.user).check(status)
+
+    assert sorted(json.loads(do("runs", "--json").out)["user_states"]) == others
+    assert json.loads(do("state", "far", "--json").out)["user_states"] == {"alice": "far"}
+    effect = json.loads(do("set", "radio.link.propagation=70 ms", "--json").out)
+    assert sorted(effect["user_states"]) == others
+    gone = do("set", "carol.radio.link.propagation=70 ms", status=1)
+    assert "the link carol has ended" in gone.err
+    assert "nowhere" in do("state", "nowhere", status=2).err
+    lost.end()
+    commands = {name: _commands(lost.out / name) for name in NAMES}
+    assert commands == {"alice": 2, "cell": 1, "carol": 0}
+
+
+def test_python_describes_a_run_that_lost_a_link(
+    airpath: Airpath, any_way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(airpath.temporary))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    lost = LosesCarol(airpath, any_way)
+    with control.connect() as run:
+        states = {user.name: user.state for user in run.describe().users}
+        assert states == {"alice": "initial", "bob": "initial", "dave": "initial", "carol": None}
+        assert run.get("radio.link.propagation") == {
+            "alice": "10 ms", "bob": "20 ms", "dave": "40 ms",
+        }  # fmt: skip
+        assert run.verdict().grade in ("trusted", "suspect", "invalid")
+    assert [[user["name"] for user in one["users"]] for one in active()] == [
+        ["alice", "bob", "dave"]
+    ]
+    lost.end()
+
+
 def test_a_link_whose_interface_is_deleted_ends_alone(airpath: Airpath, port_way: Way) -> None:
-    links, out = airpath.file("links.toml", LINKS), airpath.path("run")
-    result = airpath.exec(
-        port_way, "--scenario", links, "--out", out, "--loops", 1,
-        "--client", "carol=ip link delete airpath0; exec sleep 60",
-        "--", "sh", "-c", "ping -q -c 40 -i 0.05 -W 1 server >&2; exit 0",
-    )  # fmt: skip
+    lost = LosesCarol(airpath, port_way)
+    out, result = lost.out, lost.end()
+    assert result.summary()["verdict"] == "invalid"
     told = {link["link"]: link for link in result.summary()["links"]}
     assert "a port of the link disappeared during the run" in told["carol"]["error"]
     assert "the interface of the client's end of carol was deleted" in told["carol"]["error"]

@@ -44,7 +44,9 @@ def active() -> list[dict[str, Any]]:
             "state": one.state,
             "t": one.time_ns / 1e9,
             "users": [
-                {"name": u.name, "states": list(u.states), "state": u.state} for u in one.users
+                {"name": u.name, "states": list(u.states), "state": u.state}
+                for u in one.users
+                if u.state is not None
             ],
         }
         for one in control.runs()
@@ -177,7 +179,7 @@ def _state(number: int) -> dict[str, Any]:
     return {
         "t": about.time_ns / 1e9,
         "state": about.state,
-        "users": {user.name: user.state for user in about.users},
+        "users": {user.name: user.state for user in about.users if user.state is not None},
         "verdict": verdict.grade,
         "reasons": list(verdict.reasons),
     }

@@ -66,16 +66,15 @@ impl Desks {
         self.desks.iter_mut().for_each(|desk| desk.received_ns = Some(received_ns));
         match request {
             Request::Watch {} => {
-                let mut latest = json!({});
-                for (desk, watched) in self.desks.iter_mut().zip(watched) {
-                    latest = desk.carry_out(Request::Watch {}, watched)?;
-                }
-                Ok(latest)
+                let mut answers =
+                    self.ask_all(|link, desk| Some(desk.carry_out(Request::Watch {}, &mut watched[link])))?;
+                Ok(answers.pop_last().map(|(_, latest)| latest).unwrap_or_default())
             }
             Request::Verdict {} => {
+                let answers =
+                    self.ask_all(|link, desk| Some(desk.carry_out(Request::Verdict {}, &mut watched[link])))?;
                 let mut worst: Option<(Verdict, Value)> = None;
-                for (desk, watched) in self.desks.iter_mut().zip(watched) {
-                    let answer = desk.carry_out(Request::Verdict {}, watched)?;
+                for answer in answers.into_values() {
                     let verdict: Verdict = serde_json::from_value(answer["verdict"].clone()).unwrap_or_default();
                     if worst.as_ref().is_none_or(|(known, _)| known.grade < verdict.grade) {
                         worst = Some((verdict, answer));
@@ -125,10 +124,11 @@ impl Desks {
                         }
                         answer => Some(answer),
                     }
-                })?;
-                match (answers.is_empty(), refused) {
-                    (true, Some(refusal)) => Err(refusal),
-                    _ => Ok(self.together(&answers)),
+                });
+                match (answers, refused) {
+                    (Ok(answers), _) if !answers.is_empty() => Ok(self.together(&answers)),
+                    (_, Some(refusal)) => Err(refusal),
+                    (answers, None) => Ok(self.together(&answers?)),
                 }
             }
             Request::Set { parameter, value, mut parameters } => {
@@ -158,13 +158,32 @@ impl Desks {
         }
     }
 
-    /// Answers of the links that `ask` asks, by number.
+    /// Answers of the links that `ask` asks, by number. A lost link gives none: the others go on without it.
+    ///
+    /// # Errors
+    /// The first refusal, or that all who were asked have ended.
     fn ask_all(
         &mut self,
         mut ask: impl FnMut(usize, &mut Desk) -> Option<Result<Value, Refusal>>,
     ) -> Result<BTreeMap<usize, Value>, Refusal> {
-        let asked = self.desks.iter_mut().enumerate().filter_map(|(link, desk)| Some((link, ask(link, desk)?)));
-        asked.map(|(link, answer)| answer.map(|answer| (link, answer))).collect()
+        let mut answers = BTreeMap::new();
+        let mut ended = Vec::new();
+        for (link, desk) in self.desks.iter_mut().enumerate() {
+            match ask(link, desk) {
+                Some(Err(refusal)) if refusal.kind == "ended" => ended.push((link, refusal)),
+                Some(answer) => drop(answers.insert(link, answer?)),
+                None => {}
+            }
+        }
+        let is_all = ended.len() == self.desks.len();
+        match ended.into_iter().next() {
+            Some((_, refusal)) if is_all => Err(refusal),
+            Some((link, refusal)) if answers.is_empty() => {
+                let name = &self.places[link].name;
+                Err(Refusal::new(refusal.kind, format!("the link {name} has ended")))
+            }
+            _ => Ok(answers),
+        }
     }
 
     /// The link of the user whose name `text` begins with, and what the rest means there.
