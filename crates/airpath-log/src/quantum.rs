@@ -83,17 +83,22 @@ pub enum Quantum {
 
 impl Quantum {
     /// The quantum of a link through which any packet takes at least `least_transit`, and may be late by `bound`. Full
-    /// packets leave it every `packet_time` at most; zero where no rate keeps them apart.
-    pub fn of(self, bound: LatenessBound, least_transit: Span, packet_time: Span) -> Span {
+    /// packets leave it every `packet_time` at most, zero where no rate keeps them apart; it is asked only where that
+    /// makes a difference.
+    pub fn of(self, bound: LatenessBound, least_transit: Span, packet_time: impl FnOnce() -> Span) -> Span {
         let bound = bound.of(least_transit).nanos();
-        let is_fast = packet_time > Span::ZERO && packet_time < MOST_PRECISE;
-        let of_link = least_transit.nanos() / if is_fast { PRECISE_PART_OF_FAST } else { PRECISE_PART };
-        let precise = of_link.clamp(LEAST_PRECISE.nanos(), MOST_PRECISE.nanos()).min(bound / RESERVED_PART);
+        let precise = || {
+            let mut of_link = least_transit.nanos() / PRECISE_PART;
+            if of_link < MOST_PRECISE.nanos() && (Span::from_nanos(1)..MOST_PRECISE).contains(&packet_time()) {
+                of_link = least_transit.nanos() / PRECISE_PART_OF_FAST;
+            }
+            of_link.clamp(LEAST_PRECISE.nanos(), MOST_PRECISE.nanos()).min(bound / RESERVED_PART)
+        };
         let reserved = (bound / RESERVED_PART).max(LEAST_RESERVED.nanos());
         Span::from_nanos(match self {
             Quantum::None => 0,
-            Quantum::Precise => precise,
-            Quantum::Widest => bound.saturating_sub(reserved).max(precise),
+            Quantum::Precise => precise(),
+            Quantum::Widest => bound.saturating_sub(reserved).max(precise()),
         })
     }
 }
@@ -110,17 +115,17 @@ mod tests {
 
     #[test]
     fn a_precise_quantum_is_a_hundredth_of_the_least_transit_from_5_to_20_us() {
-        let precise = |transit| Quantum::Precise.of(USUAL, micros(transit), micros(20));
+        let precise = |transit| Quantum::Precise.of(USUAL, micros(transit), || micros(20));
         assert_eq!([0, 500, 1_000, 2_000, 160_000].map(precise), [5, 5, 10, 20, 20].map(micros));
         // A user's own bound limits it.
         let strict = "10 us".parse().unwrap();
-        assert_eq!(Quantum::Precise.of(strict, micros(20_000), Span::ZERO), Span::from_nanos(2_500));
-        assert_eq!(Quantum::None.of(USUAL, micros(20_000), micros(1)), Span::ZERO);
+        assert_eq!(Quantum::Precise.of(strict, micros(20_000), || Span::ZERO), Span::from_nanos(2_500));
+        assert_eq!(Quantum::None.of(USUAL, micros(20_000), || micros(1)), Span::ZERO);
     }
 
     #[test]
     fn a_precise_quantum_is_a_fiftieth_where_no_timer_tells_packets_apart() {
-        let precise = |transit, packet_ns| Quantum::Precise.of(USUAL, micros(transit), Span::from_nanos(packet_ns));
+        let precise = |transit, packet_ns| Quantum::Precise.of(USUAL, micros(transit), || Span::from_nanos(packet_ns));
         assert_eq!([1_200, 19_999].map(|packet_ns| precise(500, packet_ns)), [10, 10].map(micros));
         // Slower links, and those without a rate.
         assert_eq!([20_000, 1_000_000, 0].map(|packet_ns| precise(500, packet_ns)), [5, 5, 5].map(micros));
@@ -129,13 +134,13 @@ mod tests {
 
     #[test]
     fn the_widest_quantum_leaves_a_part_of_the_bound_to_the_timer() {
-        let widest = |transit| Quantum::Widest.of(USUAL, micros(transit), Span::ZERO);
+        let widest = |transit| Quantum::Widest.of(USUAL, micros(transit), || Span::ZERO);
         // Bounds of 1 ms and 8 ms, and twice the floor of 100 µs.
         assert_eq!([20_000, 160_000, 500, 2_000].map(widest), [750, 6_000, 20, 20].map(micros));
         for transit in (0..100_000).step_by(77).map(micros) {
             for packet_time in [0, 1, 20].map(micros) {
                 let [precise, widest] =
-                    [Quantum::Precise, Quantum::Widest].map(|quantum| quantum.of(USUAL, transit, packet_time));
+                    [Quantum::Precise, Quantum::Widest].map(|quantum| quantum.of(USUAL, transit, || packet_time));
                 assert!(precise <= widest && widest < USUAL.of(transit), "{transit}");
             }
         }

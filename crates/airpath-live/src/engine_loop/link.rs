@@ -281,14 +281,13 @@ impl LiveLink {
         self.next_work = self.recorder.next_tick().unwrap_or(Time::NEVER);
         let least_transit = self.machine.least_transit();
         self.may_leave_unread = least_transit.min(self.unread_limit);
-        let packet_time = self.packet_time();
-        let timings = &mut self.measurements.timings;
-        self.together_within = self.quantum.of(timings.bound(), least_transit, packet_time);
+        let bound = self.measurements.timings.bound();
+        self.together_within = self.quantum.of(bound, least_transit, || self.packet_time());
         if self.unread_limit > Span::ZERO {
             // What comes meanwhile has to find room.
             self.together_within = self.together_within.min(self.unread_limit);
         }
-        timings.departures_within(self.together_within);
+        self.measurements.timings.departures_within(self.together_within);
     }
 
     /// Time for which a full packet occupies the path in the direction where that is shorter; zero where no rate is
