@@ -246,7 +246,7 @@ impl EngineLoop {
     /// waiting for others would save nothing.
     #[must_use]
     pub fn with_frozen_clock(mut self) -> EngineLoop {
-        self.waiter.send_deferred();
+        self.waiter.heed_deferred();
         self.links.iter_mut().flat_map(LiveLink::ports).for_each(|port| port.defer_writes());
         EngineLoop { frozen_clock: true, single_departures: true, ..self }
     }
@@ -445,6 +445,7 @@ impl EngineLoop {
                 spin.worked(work_ns + looked_ns.saturating_sub(deadline_ns.max(known_ns)));
             }
         }
+        // Sends what is deferred.
         self.waiter.poll(|_| ())?;
         report.ended = self.time_of(clock::monotonic_ns());
         if self.started {

@@ -10,9 +10,11 @@ mod deferred;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::epoll::EpollEvent;
+use nix::sys::time::TimeSpec;
 
 pub use deferred::{LostFrames, defer, send_deferred};
 
@@ -50,7 +52,7 @@ unsafe fn make(calls: &mut [Call]) -> io::Result<()> {
 }
 
 fn timespec(at_ns: u64) -> libc::timespec {
-    libc::timespec { tv_sec: (at_ns / 1_000_000_000) as i64, tv_nsec: (at_ns % 1_000_000_000) as i64 }
+    *TimeSpec::from(Duration::from_nanos(at_ns)).as_ref()
 }
 
 fn epoll_wait(epoll: BorrowedFd<'_>, events: &mut [EpollEvent], timeout_ms: libc::c_int) -> Call {

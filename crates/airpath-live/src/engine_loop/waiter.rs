@@ -9,6 +9,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
@@ -85,7 +86,7 @@ impl Waiter {
 
     /// From now on every wait and look sends deferred frames first, with the same system call where the kernel is
     /// that of warp.
-    pub fn send_deferred(&mut self) {
+    pub fn heed_deferred(&mut self) {
         (self.defers, self.takes_series) = (true, true);
     }
 
@@ -136,7 +137,7 @@ impl Waiter {
         match until {
             Some(u64::MAX) => self.timer.unset()?,
             Some(_) => {
-                let at = TimeSpec::new((until_ns / 1_000_000_000) as i64, (until_ns % 1_000_000_000) as i64);
+                let at = TimeSpec::from(Duration::from_nanos(until_ns));
                 self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
             }
             None => {}
@@ -147,7 +148,7 @@ impl Waiter {
     /// Sleeps until `until_ns` (CLOCK_MONOTONIC) whatever comes: half the system calls of
     /// [`Waiter::sleep`], and no wake-up for a packet.
     pub fn nap(&self, until_ns: u64) {
-        let at = TimeSpec::new((until_ns / 1_000_000_000) as i64, (until_ns % 1_000_000_000) as i64);
+        let at = TimeSpec::from(Duration::from_nanos(until_ns));
         // Awoken by a signal the loop just looks around earlier.
         let _ = clock_nanosleep(nix::time::ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
     }

@@ -342,7 +342,7 @@ impl Work {
     fn wait_until(&self, deadline_ns: Option<u64>) -> io::Result<Woken> {
         let timeout = deadline_ns.map(|deadline_ns| {
             let left_ns = deadline_ns.saturating_sub(monotonic_ns());
-            TimeSpec::new((left_ns / 1_000_000_000) as i64, (left_ns % 1_000_000_000) as i64)
+            TimeSpec::from(Duration::from_nanos(left_ns))
         });
         let notifier = timeout.is_none().then(|| self.traffic.as_fd());
         let told = self.ends.iter().filter_map(|watched| watched.told.as_ref()).map(AsFd::as_fd);
