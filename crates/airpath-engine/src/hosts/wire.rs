@@ -248,13 +248,18 @@ pub fn read_frame(reader: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
             Err(error) => return Err(error),
         }
     }
+    let mut frame = vec![0; frame_bytes(length)?];
+    reader.read_exact(&mut frame)?;
+    Ok(Some(frame))
+}
+
+/// Number of bytes of the frame behind this length.
+fn frame_bytes(length: [u8; 4]) -> io::Result<usize> {
     let length = u32::from_le_bytes(length) as usize;
     if !(1..=LONGEST_FRAME_BYTES).contains(&length) {
         return Err(invalid(format!("a frame of {length} bytes")));
     }
-    let mut frame = vec![0; length];
-    reader.read_exact(&mut frame)?;
-    Ok(Some(frame))
+    Ok(length)
 }
 
 /// Writes one frame, in one piece.
@@ -275,10 +280,7 @@ pub fn write_frame(writer: &mut impl Write, frame: &[u8]) -> io::Result<()> {
 /// A length that no frame has.
 pub fn first_frame(bytes: &[u8]) -> io::Result<Option<(&[u8], usize)>> {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
-    let length = u32::from_le_bytes(*length) as usize;
-    if !(1..=LONGEST_FRAME_BYTES).contains(&length) {
-        return Err(invalid(format!("a frame of {length} bytes")));
-    }
+    let length = frame_bytes(*length)?;
     Ok(rest.get(..length).map(|frame| (frame, 4 + length)))
 }
 

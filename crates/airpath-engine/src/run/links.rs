@@ -118,9 +118,7 @@ impl RunRequest {
         }
         Ok(requests)
     }
-}
 
-impl RunRequest {
     /// The recording of TCP of each of `links`.
     fn tcp_state_of(&self, links: usize) -> TcpStateMode {
         match self.tcp_state {

@@ -44,13 +44,16 @@ pub struct Reach {
     pub index: usize,
 }
 
+fn no_thread(error: &io::Error) -> Failure {
+    Failure::new(format!("cannot start the engine's thread: {error}"))
+}
+
 /// Tells of the end of a thread.
 struct Running(OwnedFd);
 
 impl Running {
     fn of(running: &OwnedFd) -> Result<Running> {
-        let failed = |error: io::Error| Failure::new(format!("cannot start the engine's thread: {error}"));
-        running.try_clone().map(Running).map_err(failed)
+        running.try_clone().map(Running).map_err(|error| no_thread(&error))
     }
 
     fn tell(&self) {
@@ -145,7 +148,6 @@ impl Loops {
     }
 
     fn run(&mut self, engine: EngineLoop, handle: Handle, tuning: &Tuning, running: &OwnedFd) -> Result<Vec<Told>> {
-        let failed = |error: io::Error| Failure::new(format!("cannot start the engine's thread: {error}"));
         let (tuning, running) = (tuning.clone(), Running::of(running)?);
         let (tell, told) = mpsc::channel();
         let thread = std::thread::Builder::new()
@@ -155,7 +157,7 @@ impl Loops {
                 let _ = tell.send(tuning.prepare_thread());
                 engine.run()
             })
-            .map_err(failed)?;
+            .map_err(|error| no_thread(&error))?;
         self.handles.push(handle);
         self.threads.push(thread);
         Ok(told.recv().unwrap_or_default())
