@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 import signal
 import threading
-import time
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,10 +18,8 @@ from airpath.ui import plans, queue
 from airpath.ui.errors import UiError
 from airpath.ui.plans import Plans
 from airpath.ui.workspace import Workspace
+from live.harness import await_true
 from ui.served import PATIENCE_S, Served
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LONG = """name = "long"
 seed = 1
@@ -43,14 +39,6 @@ repetitions = 1
 """
 STUBBORN = "trap '' TERM; sleep 600 & echo $! > started; mv started child; wait"
 """A command that ignores SIGTERM, as does what it starts."""
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def has_ended(pid: int) -> bool:
@@ -88,7 +76,7 @@ def test_a_pilot_that_takes_too_long_ends_with_all_that_it_started(
     with pytest.raises(UiError, match=r"0\.05 min .* `airpath plan --pilot long\.toml`"):
         stubborn.pilot("long.toml")
     child = int((tmp_path / "child").read_text())
-    until(lambda: has_ended(child))
+    await_true(lambda: has_ended(child), seconds=PATIENCE_S)
 
 
 def test_one_pilot_at_a_time_which_ends_with_the_plans(stubborn: Plans, tmp_path: Path) -> None:
@@ -102,14 +90,14 @@ def test_one_pilot_at_a_time_which_ends_with_the_plans(stubborn: Plans, tmp_path
 
     first = threading.Thread(target=tried)
     first.start()
-    until((tmp_path / "child").exists)
+    await_true((tmp_path / "child").exists, seconds=PATIENCE_S)
     with pytest.raises(UiError, match="are being tried") as second:
         stubborn.pilot("long.toml")
     assert second.value.status == 409
     stubborn.close()
     first.join(PATIENCE_S)
     child = int((tmp_path / "child").read_text())
-    until(lambda: has_ended(child))
+    await_true(lambda: has_ended(child), seconds=PATIENCE_S)
     assert [(one.status, "ended with the page's server" in str(one)) for one in told] == [
         (503, True)
     ]
@@ -127,12 +115,12 @@ def test_a_pilot_ends_with_the_server(tmp_path: Path) -> None:
     with Served(tmp_path) as page:
         first = threading.Thread(target=tried, args=(page,))
         first.start()
-        until(lambda: bool(pilots(tmp_path)))
+        await_true(lambda: bool(pilots(tmp_path)), seconds=PATIENCE_S)
         assert page.ask("/api/plan/pilot", {"name": "long.toml"}).status == 409
         page.process.send_signal(signal.SIGINT)
         page.process.wait(PATIENCE_S)
         first.join(PATIENCE_S)
-    until(lambda: not pilots(tmp_path))
+    await_true(lambda: not pilots(tmp_path), seconds=PATIENCE_S)
 
 
 @pytest.mark.parametrize(
