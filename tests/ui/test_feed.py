@@ -68,10 +68,13 @@ def test_curves_of_three_packets_are_those_computed_by_hand() -> None:
     times, values = curves["throughput/uplink"]
     assert times == pytest.approx([0.05, 0.15, 0.25, 0.35])
     assert values == pytest.approx([0.01, 0, 0, 0.01])
-    assert curves["offered/uplink"][1] == pytest.approx([0.02, 0, 0.01])
+    assert curves["offered/uplink"][1] == pytest.approx([0.02, 0, 0.01, 0])
     assert update["drops"] == {"channel": 1}
     assert update["counts"] == {"offered/uplink": 3, "delivered/uplink": 2, "dropped/uplink": 1}
     assert [(mark["t"], mark["text"]) for mark in update["marks"]] == [(0.04, "channel")]
+    feed = Feed()
+    parts = [feed.add(events.slice(at, 1), last=at == events.height - 1) for at in range(7)]
+    assert merged(parts) == merged([update])
 
 
 def test_each_user_of_a_cell_has_curves_of_its_own() -> None:

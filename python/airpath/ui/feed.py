@@ -187,7 +187,8 @@ class Feed:
             if not complete:
                 continue
             first = min(complete)
-            until = (max(bins) + 1) if last else open_bin
+            # All curves end in the last bin, so that silence at the end is shown however rows come.
+            until = open_bin + 1 if last else open_bin
             numbers = range(first, until)
             times = [(number + 0.5) * BIN_NS / 1e9 for number in numbers]
             values = [bins.get(number, 0) / BIN_NS * 1e3 for number in numbers]
