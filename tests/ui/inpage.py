@@ -36,3 +36,10 @@ def violations(page: Page) -> list[tuple[str, list[str]]]:
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document).then((all) => all.violations)")
     return [(one["id"], [node["html"][:120] for node in one["nodes"]][:3]) for one in found]
+
+
+def look_at(page: Page, run: str, timeout_ms: float = PATIENCE_MS) -> None:
+    """Follow the link to the results of a run; others' links may stand beside it."""
+    link = page.get_by_role("link", name="Look at the results")
+    link.and_(page.locator(f'[href$="results%2F{run}"]')).first.click(timeout=timeout_ms)
+    page.get_by_role("heading", name=f"results/{run}").wait_for()

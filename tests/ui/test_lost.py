@@ -17,7 +17,7 @@ import pytest
 from airpath.engine import find_engine
 from airpath.run import load_run
 from live import lab as labs
-from ui.inpage import IN_BROWSER
+from ui.inpage import IN_BROWSER, look_at
 from ui.served import PATIENCE_S, Served, started
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def test_a_killed_remote_hop_ends_the_run_and_the_page_keeps_all(
         assert about["exit_status"] != 0
         assert "lab2" in about["text"]
         # The page goes on to the results, and what it showed is there.
-        page.get_by_role("link", name="Look at the results").first.click()
-        page.get_by_role("heading", name="results/far").wait_for()
+        look_at(page, "far")
         page.get_by_role("button", name="Packet 1", exact=True).wait_for()
         page.close()
     assert offered_of(tmp_path / "results/far/hosts/local") >= shown

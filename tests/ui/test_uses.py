@@ -20,7 +20,7 @@ from airpath.run import load_run
 from airpath.ui.accounts import add_account
 from airpath.ui.routes import page as routes
 from ui.case_study import text_of, until_text
-from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, violations
+from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, look_at, violations
 from ui.served import PATIENCE_S, started
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def test_a_blackout_cuts_the_link_for_its_time(page: Page, served: Served, link:
     page.get_by_text(re.compile("Drops by cause: .*[1-9]")).wait_for()
     page.wait_for_timeout(2500)
     page.get_by_role("button", name="End the run").click()
-    page.get_by_role("link", name="Look at the results").first.click()
-    page.get_by_role("heading", name="results/cut").wait_for()
+    look_at(page, "cut")
     events = load_run(served.folder / "results/cut").events
     dropped = events.filter(events["kind"] == "dropped")["time_ns"].to_list()
     delivered = events.filter(events["kind"] == "delivered")["time_ns"].to_list()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ui.case_study import build, compose, table_of
-from ui.inpage import IN_BROWSER
+from ui.inpage import IN_BROWSER, look_at
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -67,8 +67,7 @@ def test_a_run_is_started_in_warp_and_looked_at(page: Page, served: Served) -> N
     page.get_by_label("Command at the client").fill("ping -c 50 server")
     page.get_by_label("Clock").select_option("warp")
     page.get_by_role("button", name="Start", exact=True).click()
-    page.get_by_role("link", name="Look at the results").first.click(timeout=300_000)
-    page.get_by_role("heading", name="results/warped").wait_for()
+    look_at(page, "warped", timeout_ms=300_000)
     packets = page.get_by_role("region", name="Packets", exact=True)
     packets.get_by_text("100 of 100", exact=True).wait_for()
     about = json.loads((served.folder / "results/warped/run.json").read_text())
