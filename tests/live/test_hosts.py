@@ -165,7 +165,8 @@ def test_two_hops_on_two_hosts_are_one_run(airpath: Airpath, lab: Lab) -> None:
     summary = result.summary()
     assert summary["uplink"]["delivered_packets"] >= 145
     assert summary["uplink"]["delay"]["p50_ns"] >= 50_000_000
-    assert summary["downlink"]["inside_packets"] == 0
+    # The run ends with its commands: an acknowledgement of the last FIN may still be inside.
+    assert summary["downlink"]["inside_packets"] <= 1
     run = load_run(out)
     assert run.manifest["hops"] == ["radio", "core"]
     assert [command["end"] for command in run.manifest["commands"]] == ["server", "client"]
