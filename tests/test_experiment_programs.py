@@ -16,6 +16,7 @@ from pathlib import Path
 
 from airpath.experiment import agent
 from experiments import LIVE, START, airpath, journal, run_folders, written
+from processes import children
 
 PROGRAMS = """\
 name = "programs"
@@ -181,7 +182,7 @@ def test_an_engine_that_is_killed_breaks_its_replication_and_leaves_nothing(
     while not list(work.glob("programs/one.stdout")) and time.monotonic() < until:
         time.sleep(0.02)
     # The engine is the runner's child, as what launches it becomes it.
-    (engine,) = engines(process.pid)
+    (engine,) = children(process.pid)
     os.kill(engine, signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1, said
@@ -191,12 +192,6 @@ def test_an_engine_that_is_killed_breaks_its_replication_and_leaves_nothing(
     assert entries[2]["status"] == "succeeded"
     assert run_folders(root) == {"set/all/0001", "set/all/0002"}
     assert str(work) not in " ".join(command_lines())
-
-
-def engines(parent: int) -> list[int]:
-    """Return the children of a process, of all its threads."""
-    found = [path.read_text().split() for path in Path(f"/proc/{parent}/task").glob("*/children")]
-    return [int(child) for children in found for child in children]
 
 
 def command_lines() -> list[str]:

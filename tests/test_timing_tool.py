@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 from airpath.engine import find_engine
+from processes import children, has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,18 +222,6 @@ def test_a_second_interrupt_ends_at_once_and_leaves_nothing(tmp_path: Path) -> N
     assert not out.exists()
 
 
-def children(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(word) for word in listed.split()]
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return "State:\tZ" in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return True
-
-
 @pytest.mark.alone
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_what_ends_early_leaves_nothing(sent: signal.Signals, tmp_path: Path) -> None:
@@ -254,9 +243,9 @@ def test_what_ends_early_leaves_nothing(sent: signal.Signals, tmp_path: Path) ->
     process.send_signal(sent)
     output, _ = process.communicate(timeout=60)
     end = time.monotonic() + 30
-    while not all(is_gone(pid) for pid in loads) and time.monotonic() < end:
+    while not all(has_ended(pid) for pid in loads) and time.monotonic() < end:
         time.sleep(0.05)
-    assert all(is_gone(pid) for pid in loads)
+    assert all(has_ended(pid) for pid in loads)
     if sent == signal.SIGINT:
         assert process.returncode == 130
         written = json.loads((out / "timing.json").read_text())

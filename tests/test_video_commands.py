@@ -29,6 +29,7 @@ from airpath.video import about, ffmpeg, rtp, sentlog, transport
 from airpath.video import packetise as packetising
 from airpath.video.endpoints import Endpoint
 from airpath.video.errors import VideoError
+from processes import children, has_ended
 from videos import needs_ffmpeg, received_without
 
 if TYPE_CHECKING:
@@ -333,22 +334,13 @@ def _listens(port: int) -> bool:
 def test_ffmpeg_ends_with_the_command(number: int, tmp_path: Path) -> None:
     words = ("make", "--size", "hd720", "--frames", "100000", "--out", tmp_path / "x.h264")
     with started(*words) as process:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        wait_for("ffmpeg", lambda: children.read_text().split())
-        child = int(children.read_text().split()[0])
+        wait_for("ffmpeg", lambda: children(process.pid))
+        child = children(process.pid)[0]
         process.send_signal(number)
         process.communicate(timeout=60)
         assert process.returncode == -number
-        wait_for("the end of ffmpeg", lambda: not _lives(child))
+        wait_for("the end of ffmpeg", lambda: has_ended(child))
     assert not list(tmp_path.iterdir())
-
-
-def _lives(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @needs_ffmpeg

@@ -23,6 +23,7 @@ import pytest
 from airpath.run import load_run
 from live import harness
 from live.harness import await_true
+from processes import children
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,9 +58,7 @@ class Running:
 
     def engine(self) -> int:
         """Return the engine's process: the child of the foreground process."""
-        children = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        with open(children) as file:  # noqa: PTH123
-            return int(file.read().split()[0])
+        return children(self.process.pid)[0]
 
     def ended(self) -> str:
         """Wait for the end; return what went to stderr."""

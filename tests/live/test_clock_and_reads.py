@@ -19,6 +19,7 @@ import pytest
 
 from airpath.run import load_run
 from live.harness import Way, await_true, tun_opens
+from processes import children
 
 if TYPE_CHECKING:
     from live.harness import Airpath, User
@@ -127,8 +128,7 @@ def test_stamps_that_contradict_the_clock_cost_no_packet_and_are_told(
 
 def stop_engine_for(process: subprocess.Popen[str], seconds: float) -> None:
     # The process that waits has one child, the engine.
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    engine = int(children.read_text().split()[0])
+    engine = children(process.pid)[0]
     os.kill(engine, signal.SIGSTOP)
     time.sleep(seconds)
     os.kill(engine, signal.SIGCONT)

@@ -19,6 +19,7 @@ from airpath.ui.errors import UiError
 from airpath.ui.plans import Plans
 from airpath.ui.workspace import Workspace
 from live.harness import await_true
+from processes import has_ended
 from ui.served import PATIENCE_S, Served
 
 LONG = """name = "long"
@@ -39,15 +40,6 @@ repetitions = 1
 """
 STUBBORN = "trap '' TERM; sleep 600 & echo $! > started; mv started child; wait"
 """A command that ignores SIGTERM, as does what it starts."""
-
-
-def has_ended(pid: int) -> bool:
-    """Say whether a process has ended, be it that nobody has waited for it."""
-    try:
-        about = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return about.rpartition(")")[2].split()[0] in "ZX"
 
 
 def pilots(folder: Path) -> list[int]:

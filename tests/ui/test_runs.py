@@ -16,6 +16,8 @@ import pytest
 
 from airpath.run import load_run
 from airpath.ui.feed import Feed
+from live.harness import await_true
+from processes import has_ended
 from ui.served import PATIENCE_S, Served, started
 
 
@@ -141,10 +143,7 @@ def test_runs_end_with_the_server_and_keep_what_they_recorded(tmp_path: Path, li
         page.process.send_signal(signal.SIGINT)
         page.process.wait(PATIENCE_S)
         follower.join(PATIENCE_S)
-    end = time.monotonic() + PATIENCE_S
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    await_true(lambda: has_ended(pid), seconds=PATIENCE_S)
     assert load_run(tmp_path / "results/ending").events.height > 0
 
 
