@@ -480,6 +480,59 @@ def test_two_containers_are_joined(
         assert "not running" in told
 
 
+@contextlib.contextmanager
+def service_of_docker(folder: Path, environment: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Let podman answer the client of Docker; yield the environment for both."""
+    if not shutil.which("docker", path=SYSTEM_PATH):
+        pytest.skip("the client of Docker is not installed (apt-get install docker.io)")
+    if subprocess.run(["docker", "ps"], capture_output=True, check=False).returncode == 0:
+        pytest.skip("a daemon of Docker runs here, whose containers are not those of this test")
+    socket = folder / "docker.sock"
+    words = ["podman", "system", "service", "--time", "0", f"unix://{socket}"]
+    service = subprocess.Popen(
+        words, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        await_true(lambda: socket.exists() or service.poll() is not None)
+        if service.poll() is not None and service.stderr:
+            pytest.skip(f"podman cannot serve here: {service.stderr.read().decode().strip()}")
+        yield {**environment, "DOCKER_HOST": f"unix://{socket}"}
+    finally:
+        service.terminate()
+        service.wait(timeout=60)
+        if service.stderr:
+            service.stderr.close()
+
+
+def test_a_transfer_between_containers_that_docker_knows(
+    airpath: Airpath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        two_containers(tmp_path) as (own, names),
+        service_of_docker(tmp_path, own) as environment,
+    ):
+        for key, value in environment.items():
+            monkeypatch.setenv(key, value)
+
+        def docker(*words: str) -> str:
+            command = ["docker", "exec", *words]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+            return done.stdout
+
+        ends = ",".join(f"docker:{name}" for name in names)
+        link = ("--rate", "8 Mbit/s", "--delay", f"{DELAY_MS} ms")
+        with gateway(airpath, "--between", ends, *link) as running:
+            docker("--detach", names[1], "/usr/bin/iperf3", "-s", "-1")
+            await_true(lambda: ":5201" in docker(names[1], "/usr/bin/ss", "-ltnH"))
+            told = docker(names[0], "/usr/bin/iperf3", "-c", "10.77.0.1", "-t", "2", "--json")
+            received = json.loads(told)["end"]["sum_received"]
+            assert 0 < received["bits_per_second"] < 8e6
+            assert running.end()["uplink"]["delivered_bytes"] > received["bytes"]
+        gone = airpath.run("gateway", "--between", "docker:of-this-name-none,docker:nor-this")
+        assert "no such container" in gone.check(2).err
+
+
 def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:
     """Each of two gateways stands at a host of its own, and all that is between them is IP."""
     with two_hosts() as networks:
