@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1)
-def _schema() -> Any:
-    return engine.ask_json(["schema"])
+def _schema() -> Response:
+    return JSONResponse(engine.ask_json(["schema"]))
 
 
 @lru_cache(maxsize=1)
@@ -32,7 +33,7 @@ def _profiles() -> Any:
 
 async def schema(_request: Request) -> Response:
     """Return the JSON Schema of scenarios."""
-    return await answered(_schema)
+    return await asyncio.to_thread(_schema)
 
 
 async def profiles(_request: Request) -> Response:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import json
+import mimetypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from airpath.facts import raw
 from airpath.ui.errors import UiError
@@ -62,6 +62,20 @@ async def not_built(_request: Request) -> Response:
     return HTMLResponse(NOT_BUILT, 503)
 
 
+def _file(path: Path) -> BaseRoute:
+    """Return the address of a file of the page, which is read once and kept."""
+    name = path.relative_to(STATIC).as_posix()
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    # The names of assets change with their content.
+    lasting = "max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
+    answer = Response(path.read_bytes(), media_type=kind, headers={"cache-control": lasting})
+
+    async def give(_request: Request) -> Response:
+        return answer
+
+    return Route("/" if name == "index.html" else f"/{name}", give)
+
+
 def routes() -> list[BaseRoute]:
     """Return the addresses of the page."""
     own: list[BaseRoute] = [
@@ -69,5 +83,5 @@ def routes() -> list[BaseRoute]:
         Route("/api/enter", enter, methods=["POST"]),
     ]
     if (STATIC / "index.html").is_file():
-        return [*own, Mount("/", StaticFiles(directory=STATIC, html=True))]
+        return [*own, *map(_file, sorted(path for path in STATIC.rglob("*") if path.is_file()))]
     return [*own, Route("/", not_built)]
