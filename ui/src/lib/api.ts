@@ -12,23 +12,32 @@ export class Refused extends Error {
   }
 }
 
+let token: string | null = null;
+
 export function takeToken(): void {
   const found = /[#&]token=([A-Za-z0-9_-]+)/.exec(location.hash);
   if (!found?.[1]) return;
-  sessionStorage.setItem(KEY, found[1]);
+  token = found[1];
   history.replaceState(null, "", location.pathname);
 }
 
-export function setToken(token: string): void {
-  sessionStorage.setItem(KEY, token);
+/** Keeps the token for a reload. The first access to the store takes a while: requests go out before it. */
+export function keepToken(): void {
+  if (token !== null) sessionStorage.setItem(KEY, token);
+}
+
+export function setToken(given: string): void {
+  token = given;
+  keepToken();
 }
 
 export function hasToken(): boolean {
-  return sessionStorage.getItem(KEY) !== null;
+  token ??= sessionStorage.getItem(KEY);
+  return token !== null;
 }
 
 function headers(): HeadersInit {
-  return { Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}` };
+  return { Authorization: `Bearer ${hasToken() ? token : ""}` };
 }
 
 async function answered(answer: Response): Promise<Response> {
@@ -39,7 +48,10 @@ async function answered(answer: Response): Promise<Response> {
   } catch {
     // No JSON: the status has to do.
   }
-  if (answer.status === 401) sessionStorage.removeItem(KEY);
+  if (answer.status === 401) {
+    token = null;
+    sessionStorage.removeItem(KEY);
+  }
   throw new Refused(message, answer.status);
 }
 
