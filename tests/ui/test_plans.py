@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plans that the page asks for: one pilot at a time, which ends with its time or the server."""
+"""Plans that the page asks for: one pilot at a time, which ends with its time, page or server."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 import threading
 from contextlib import suppress
-from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -101,7 +101,7 @@ def test_a_pilot_ends_with_the_server(tmp_path: Path) -> None:
     (tmp_path / "long.toml").write_text(LONG)
 
     def tried(page: Served) -> None:
-        with suppress(OSError, HTTPException):  # of a server that ends
+        with suppress(OSError, http.client.HTTPException):  # of a server that ends
             page.ask("/api/plan/pilot", {"name": "long.toml"})
 
     with Served(tmp_path) as page:
@@ -113,6 +113,44 @@ def test_a_pilot_ends_with_the_server(tmp_path: Path) -> None:
         page.process.wait(PATIENCE_S)
         first.join(PATIENCE_S)
     await_true(lambda: not pilots(tmp_path), seconds=PATIENCE_S)
+
+
+def ask_pilot(page: Served, asking: http.client.HTTPConnection) -> None:
+    """Ask for a pilot, and do not wait for it."""
+    body = json.dumps({"name": "long.toml"})
+    asking.request("POST", "/api/plan/pilot", body, {"Authorization": f"Bearer {page.token}"})
+
+
+def test_a_pilot_ends_with_the_page_that_asked(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+    with Served(tmp_path) as page:
+        asking = http.client.HTTPConnection("127.0.0.1", page.port)
+        ask_pilot(page, asking)
+        await_true(lambda: bool(pilots(tmp_path)), seconds=PATIENCE_S)
+        asking.close()
+        await_true(lambda: not pilots(tmp_path), seconds=PATIENCE_S)
+        assert page.process.poll() is None
+
+
+def test_a_pilot_and_the_queue_take_turns(tmp_path: Path) -> None:
+    """An experiment waits for a pilot, with words; a pilot beside an experiment is refused."""
+    (tmp_path / "long.toml").write_text(LONG)
+    queued = {"file": "long.toml", "out": "results/long"}
+    with Served(tmp_path) as page:
+        asking = http.client.HTTPConnection("127.0.0.1", page.port)
+        ask_pilot(page, asking)
+        await_true(lambda: bool(pilots(tmp_path)), seconds=PATIENCE_S)
+        assert page.ask("/api/queue", queued).json["state"] == "waiting"
+        (listed,) = page.ask("/api/queue").json["queue"]
+        assert listed["state"] == "waiting"
+        assert listed["message"].startswith("It waits: cells of long.toml are being tried")
+        asking.close()
+        page.until("/api/queue", lambda found: found["queue"][0]["state"] == "running")
+        refused = page.ask("/api/plan/pilot", {"name": "long.toml"})
+        assert refused.status == 409
+        assert "the experiment long.toml runs" in refused.json["error"]
+        page.ask("/api/queue/1/pause", {})
+        page.until("/api/queue", lambda found: found["queue"][0]["state"] == "paused")
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,8 @@ export const TEXT = {
     measured: (time: string, megabytes: number) => `About ${time} one after the other; ${Number(megabytes.toPrecision(2))} MB.`,
     pilot: "Try each cell once, to see how long",
     each: "Time of one",
+    set: "Set",
+    cell: "Cell",
     free: (gigabytes: number) => `${gigabytes.toFixed(1)} GB free`,
     empty: "The queue is empty.",
     networks: "Networks",

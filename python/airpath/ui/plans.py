@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plans of experiments, made by ``airpath plan``, which ends with its time or with the server."""
+"""Plans of experiments, made by ``airpath plan``: they end with their time, page or server."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.ui.errors import UiError
 from airpath.ui.itself import COMMAND
+from airpath.ui.turn import Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airpath.ui.workspace import Workspace
 
 PATIENCE_S = 120.0
@@ -26,6 +30,12 @@ PILOT_PATIENCE_S = 1800.0
 """Maximum time of a plan that tries each cell once."""
 END_S = 5.0
 """Time that a plan gets to end after SIGTERM."""
+LOOK_EVERY_S = 0.5
+"""Time between two looks whether somebody still waits for a plan."""
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass
@@ -33,47 +43,47 @@ class Plans:
     """Plans of a workspace's experiments."""
 
     workspace: Workspace
+    turn: Turn = field(default_factory=Turn)
+    """Taken while each cell of an experiment is tried."""
     _active: list[subprocess.Popen[str]] = field(default_factory=list)
     _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     """For the two fields above."""
-    _pilot: threading.Lock = field(default_factory=threading.Lock)
-    """Held while each cell of an experiment is tried."""
 
-    def plan(self, file: str) -> dict[str, Any]:
+    def plan(self, file: str, wanted: Callable[[], bool] = _always) -> dict[str, Any]:
         """Return the cells of an experiment, and what is missing for it.
 
         Args:
             file: its name in the workspace.
+            wanted: says whether somebody still waits for the plan, which ends otherwise.
 
         Raises:
             UiError: the experiment has mistakes, which the message names; or the plan takes too
                 long.
 
         """
-        return self._made(file, PATIENCE_S)
+        return self._made(file, PATIENCE_S, wanted)
 
-    def pilot(self, file: str) -> dict[str, Any]:
+    def pilot(self, file: str, wanted: Callable[[], bool] = _always) -> dict[str, Any]:
         """Return the cells of an experiment with time and disk space, after each ran once.
 
         Args:
             file: its name in the workspace.
+            wanted: as of ``plan``.
 
         Raises:
-            UiError: as ``plan``; or cells are being tried already.
+            UiError: as ``plan``; or cells are being tried already, or an experiment runs.
 
         """
-        if not self._pilot.acquire(blocking=False):
-            most_min = round(PILOT_PATIENCE_S / 60)
-            raise UiError(
-                f"cells of an experiment are being tried: try these when that has ended, after "
-                f"{most_min} min at most",
-                409,
-            )
+        most_min = round(PILOT_PATIENCE_S / 60)
+        if not self.turn.take(
+            f"cells of {file} are being tried, which takes {most_min} min at most"
+        ):
+            raise UiError(f"{self.turn.holder}: try these when that has ended", 409)
         try:
-            return self._made(file, PILOT_PATIENCE_S, "--pilot")
+            return self._made(file, PILOT_PATIENCE_S, wanted, "--pilot")
         finally:
-            self._pilot.release()
+            self.turn.give_back()
 
     def close(self) -> None:
         """End plans that are being made."""
@@ -83,14 +93,14 @@ class Plans:
         for process in active:
             _end(process)
 
-    def _made(self, file: str, patience_s: float, *options: str) -> dict[str, Any]:
+    def _made(
+        self, file: str, patience_s: float, wanted: Callable[[], bool], *options: str
+    ) -> dict[str, Any]:
         words = [*COMMAND, "plan", str(self.workspace.inside(file)), "--json", *options]
         process = self._start(words)
         try:
-            out, err = process.communicate(timeout=patience_s)
-        except subprocess.TimeoutExpired as error:
-            _end(process)
-            process.communicate()
+            out, err = _outcome(process, patience_s, wanted)
+        except TimeoutError as error:
             raise UiError(
                 f"the plan took longer than {patience_s / 60:g} min and was ended: run "
                 f"`airpath plan{''.join(f' {one}' for one in options)} {file}` in a terminal, "
@@ -126,6 +136,30 @@ class Plans:
 
 def _closing() -> UiError:
     return UiError("the plan was ended with the page's server: start that again", 503)
+
+
+def _outcome(
+    process: subprocess.Popen[str], patience_s: float, wanted: Callable[[], bool]
+) -> tuple[str, str]:
+    """Return what a process prints; end it after a time, or when nobody wants it any more.
+
+    Raises:
+        TimeoutError: it took longer.
+        UiError: nobody wants it.
+
+    """
+    end = time.monotonic() + patience_s
+    while True:
+        try:
+            return process.communicate(timeout=min(LOOK_EVERY_S, patience_s))
+        except subprocess.TimeoutExpired:
+            is_wanted, is_late = wanted(), time.monotonic() >= end
+        if is_late or not is_wanted:
+            _end(process)
+            process.communicate()
+            if is_wanted:
+                raise TimeoutError
+            raise UiError("the plan was ended, because the page that asked for it was closed", 499)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

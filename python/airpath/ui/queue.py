@@ -21,6 +21,7 @@ from airpath.ui import detached
 from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
 from airpath.ui.itself import COMMAND
+from airpath.ui.turn import Turn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,7 +100,13 @@ class Queue:
 
     workspace: Workspace
     entries: dict[int, Entry] = field(default_factory=dict)
+    turn: Turn = field(default_factory=Turn)
+    """Taken while an experiment runs."""
     _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        """Let the queue go on whenever the turn becomes free."""
+        self.turn.freed = self._next
 
     def add(self, file: str, out: str) -> Entry:
         """Put an experiment at the end of the queue.
@@ -170,7 +177,16 @@ class Queue:
         """Return the experiments in the order in which they were added."""
         with self._lock:
             kept = [one for one in self.entries.values() if one.state != "removed"]
-            return [entry.about(self.workspace) for entry in kept]
+            holder = self.turn.holder
+            return [
+                entry.about(self.workspace)
+                | (
+                    {"message": f"It waits: {holder}."}
+                    if holder and entry.state == "waiting"
+                    else {}
+                )
+                for entry in kept
+            ]
 
     def close(self) -> None:
         """Pause what runs."""
@@ -193,13 +209,16 @@ class Queue:
         return self.entries[number]
 
     def _next(self) -> None:
-        """Start the first that waits, if none runs."""
-        active = ("running", "pausing")
-        if any(entry.state in active for entry in self.entries.values()):
-            return
-        entry = next((one for one in self.entries.values() if one.state == "waiting"), None)
-        if entry is None:
-            return
+        """Start the first that waits, if it is its turn."""
+        with self._lock:
+            entry = next((one for one in self.entries.values() if one.state == "waiting"), None)
+            if entry is None:
+                return
+            if self.turn.take(f"the experiment {entry.file} runs") and not self._start(entry):
+                self.turn.give_back()
+
+    def _start(self, entry: Entry) -> bool:
+        """Start an experiment; say whether it runs."""
         words = [*COMMAND, "run", str(self.workspace.inside(entry.file)), "--resume", "--json"]
         words += ["--out", str(self.workspace.folder / entry.out)]
         results = self.workspace.folder / "results"
@@ -209,11 +228,12 @@ class Queue:
             entry.process = detached.start(words, console, self.workspace.folder, again=True)
         except OSError as error:
             entry.state, entry.message = "failed", f"{error.filename}: {error.strerror}"
-            return
+            return False
         entry.state = "running"
         entry.begun_s = time.monotonic()
         entry.done_before = _done(self.workspace.folder / entry.out)
         threading.Thread(target=self._wait, args=(entry, console), daemon=True).start()
+        return True
 
     def _wait(self, entry: Entry, console: Path) -> None:
         process = entry.process
@@ -229,7 +249,7 @@ class Queue:
             else:
                 entry.state = "failed"
                 entry.message = _last_lines(console)
-            self._next()
+        self.turn.give_back()
 
 
 def _last_lines(console: Path) -> str:

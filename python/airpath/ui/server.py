@@ -19,6 +19,7 @@ from airpath.ui.plans import Plans
 from airpath.ui.queue import Queue
 from airpath.ui.routes import build, drive, experiments, look, page
 from airpath.ui.routes.answer import READING, told
+from airpath.ui.turn import Turn
 from airpath.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -47,16 +48,18 @@ def app(setting: Setting) -> Guard:
     """Return the server as an ASGI application."""
     workspace = Workspace(setting.folder)
     launcher = Launcher(workspace)
-    queue = Queue(workspace)
-    plans = Plans(workspace)
+    turn = Turn()
+    queue = Queue(workspace, turn=turn)
+    plans = Plans(workspace, turn)
     drives = Drives(workspace)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        plans.close()
         drives.close()
+        # Before plans: the end of one lets the queue go on.
         queue.close()
+        plans.close()
         launcher.close()
 
     inner = Starlette(

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from airpath.ui.plans import LOOK_EVERY_S
 from airpath.ui.queue import free_bytes
 from airpath.ui.routes.answer import answered, body, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
     from airpath.ui.plans import Plans
@@ -22,13 +27,23 @@ if TYPE_CHECKING:
 
 async def plan(request: Request) -> Response:
     """Return the cells of an experiment."""
-    return await answered(_plans(request).plan, request.query_params.get("name", ""))
+    return await _while_open(request, _plans(request).plan, request.query_params.get("name", ""))
 
 
 async def pilot(request: Request) -> Response:
     """Return the cells of an experiment, each of them tried once."""
     file = text(await body(request), "name")
-    return await answered(_plans(request).pilot, file)
+    return await _while_open(request, _plans(request).pilot, file)
+
+
+async def _while_open(request: Request, make: Callable[..., Any], file: str) -> Response:
+    """Return a plan; end it when the page that asked is closed."""
+    closed = threading.Event()
+    work = asyncio.create_task(answered(make, file, lambda: not closed.is_set()))
+    while not (await asyncio.wait({work}, timeout=LOOK_EVERY_S))[0]:
+        if await request.is_disconnected():
+            closed.set()
+    return await work
 
 
 async def listed(request: Request) -> Response:
