@@ -67,6 +67,9 @@ def test_a_trace_dropped_on_the_page_becomes_the_rate(page: Page, served: Served
     rate = text_of(page)["hops"][0]["downlink"]["rate"]
     assert rate == {"type": "trace", "file": "walk.csv"}
     page.get_by_text("The scenario is valid.").wait_for()
+    shown = page.get_by_role("img", name="Downlink: walk.csv, 4 s, then again; 3 Mbit/s at most")
+    shown.wait_for()
+    assert shown.locator("path").get_attribute("d") == "M0.0 40.0H200.0V0.0H400"
     assert (served.folder / "walk.csv").read_text().startswith("time,rate")
     (served.folder / "walk.csv").unlink()
 

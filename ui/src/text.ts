@@ -67,6 +67,8 @@ export const TEXT = {
     copied: "Copied.",
     trace: "Drop a trace here, or choose a file, to use it as the rate",
     traceUsed: (name: string, direction: string) => `${name} is the rate of the ${direction}.`,
+    traceShown: (file: string, direction: string, seconds: number, most: string, mean: string, repeats: boolean) =>
+      `${direction}: ${file}, ${Number(seconds.toPrecision(3))} s${repeats ? ", then again" : ""}; ${most} at most, ${mean} on average`,
     undo: "Undo",
     redo: "Redo",
   },

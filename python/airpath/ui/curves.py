@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Thumbnails of links: what gets through a profile over time, and how long that takes.
+"""Pictures of links before they carry anything: thumbnails of profiles, and rates of traces.
 
-Each is a run of some seconds in virtual time, with more load than the link carries. Computed once
-and kept in the user's cache.
+A thumbnail shows what gets through a profile over time, and how long that takes. It is a run of
+some seconds in virtual time, with more load than the link carries, computed once and kept in the
+user's cache.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from airpath.ui.version import installed
 SECONDS = 20
 POINTS = 100
 """Number of points of a thumbnail."""
+TRACE_POINTS = 600
+"""Number of points of a trace's picture at most."""
 _FORM = 1
 """Form of what is kept; another number makes what was kept before void."""
 
@@ -55,6 +58,36 @@ def thumbnail(name: str) -> dict[str, Any]:
     except OSError:
         pass  # measured again the next time
     return made
+
+
+def trace(path: Path) -> dict[str, Any]:
+    """Return the duration of a trace in seconds, and its rates in bit/s with their times.
+
+    Of a long trace, each stretch of time has its least and its greatest rate, so that no outage is
+    missed.
+
+    Raises:
+        UiError: the file is no trace of rates.
+
+    """
+    found = engine.ask_json(["trace", "show", str(path), "--json", "--points"])
+    if "rates" not in found:
+        raise UiError(f"{path.name} is no trace of rates")
+    rates = pl.DataFrame(found["rates"], schema={"t": pl.Float64, "v": pl.Float64}, orient="row")
+    if rates.height > TRACE_POINTS:
+        width = max(found["duration_ns"] / (TRACE_POINTS // 2), 1.0)
+        stretches = rates.group_by((pl.col("t") / width).floor().alias("bin"))
+        ends = [
+            stretches.agg(pl.all().get(getattr(pl.col("v"), f"arg_{end}")()))
+            for end in ("min", "max")
+        ]
+        rates = pl.concat(ends).select("t", "v").unique().sort("t")
+    return {
+        "duration_s": found["duration_ns"] / 1e9,
+        "repeats": found["repeats"],
+        "mean_bps": found["mean_bps"],
+        "rates": [(rates["t"] / 1e9).to_list(), rates["v"].to_list()],
+    }
 
 
 def _cache() -> Path:

@@ -33,6 +33,12 @@ export interface Profile {
 }
 export type Points = [number[], number[]];
 export type Thumbnail = Record<"uplink" | "downlink", Record<"throughput" | "delay", Points>>;
+export interface Trace {
+  duration_s: number;
+  repeats: boolean;
+  mean_bps: number;
+  rates: Points;
+}
 export interface Mark {
   t: number;
   kind: string;

@@ -121,9 +121,8 @@ async def write(request: Request) -> Response:
 
 async def trace(request: Request) -> Response:
     """Return the rate over time of a trace of the workspace."""
-    name = request.query_params.get("name", "")
-    path = workspace_of(request).inside(name)
-    return await answered(lambda: engine.ask_json(["trace", "show", str(path), "--json"]))
+    path = workspace_of(request).inside(request.query_params.get("name", ""))
+    return await answered(curves.trace, path)
 
 
 ROUTES = [
