@@ -17,9 +17,10 @@ import pytest
 
 from airpath.experiment.expand import cells
 from airpath.experiment.links import inline_toml
-from airpath.experiment.load import load
+from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.model import schema
 from airpath.experiment.plan import make_plan
+from airpath.experiment.planned import plan_of
 from airpath.status import UNWRITABLE
 from experiments import ROOT, SMALL, START, airpath, problems, written
 
@@ -128,6 +129,75 @@ def test_a_number_or_a_text_that_is_neither_is_told_once(tmp_path: Path) -> None
 def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     text = SMALL.replace("seed = 5", "sead = 5").replace("repetitions = 2", 'repetitions = "two"')
     assert len(problems(tmp_path, text)) == 2
+
+
+BROKEN = """\
+name = "broken"
+[networks.used]
+rate = "1 Mbit/s"
+[networks.unused]
+profile = "lte-egde"
+[networks.sound]
+link = { rate = "1 Mbit/s" }
+[workloads.typo]
+virtul = ["tcp bytes=100"]
+[workloads.wrong]
+virtual = ["tcp byts=100"]
+[[sets]]
+name = "one"
+clock = "virtul"
+network = "used"
+workload = "typo"
+repetitions = 1
+[[sets]]
+name = "two"
+clock = "virtual"
+network = "nowhere"
+workload = "wrong"
+repetitions = 1
+[[sets]]
+name = "three"
+clock = "virtual"
+network = "sound"
+workload = "wrong"
+repetitions = 1
+sweep.grid."network.radio.link.qeue" = ["3 packets"]
+"""
+
+
+def test_mistakes_in_keys_hide_no_mistakes_in_links_and_workloads(tmp_path: Path) -> None:
+    """The engine judges what is sound in spite of them, and nothing that follows from them."""
+    (tmp_path / "e.toml").write_text(BROKEN)
+    with pytest.raises(ExperimentError) as error:
+        plan_of(tmp_path / "e.toml", None)
+    found = [f"{one.line}: {one.what}".split("\n")[0] for one in error.value.problems]
+    starts = [
+        "3: networks.used.rate: unknown key",
+        "4: network `unused`: --profile: there is no profile `lte-egde`",
+        "9: workloads.typo.virtul: unknown key; did you mean `virtual`?",
+        "10: workload `wrong`: --workload, word 2: `tcp` has no key `byts`",
+        "14: sets.0.clock: `virtul` is none of the values",
+        "21: set `two`: there is no network `nowhere`",
+        "30: set `three`, network `sound`: ",
+    ]
+    assert len(found) == len(starts), found
+    for one, start in zip(found, starts, strict=True):
+        assert one.startswith(start), found
+
+
+def test_a_problem_beside_the_tables_leaves_links_to_be_checked(tmp_path: Path) -> None:
+    text = BROKEN.replace('name = "broken"', 'clok = "virtual"')
+    (tmp_path / "e.toml").write_text(text)
+    with pytest.raises(ExperimentError) as error:
+        plan_of(tmp_path / "e.toml", None)
+    lines = [one.line for one in error.value.problems]
+    assert lines == [1, 3, 4, 9, 10, 14, 21]
+
+
+def test_a_wrong_link_of_no_set_is_told(tmp_path: Path) -> None:
+    found = problems(tmp_path, f'{SMALL}\n[networks.other]\nlink = {{ rate = "5 Mbits" }}\n')
+    assert len(found) == 1
+    assert 'network `other`: --rate "5 Mbits": radio.link.rate: `Mbits` is not a unit' in found[0]
 
 
 def test_a_workload_takes_what_it_does_not_say_from_another(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from airpath.engine import find_engine
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airpath.experiment.expand import Cell
     from airpath.experiment.model import Network
 
 
@@ -26,12 +25,15 @@ class LinkError(Exception):
     """The engine refuses a link or a workload; the message is the engine's."""
 
 
-def options(network: Network, cell: Cell, here: Path, inline: Path) -> list[str]:
+def options(
+    network: Network, parameters: Mapping[str, Any], mtu: int | None, here: Path, inline: Path
+) -> list[str]:
     """Return the options of exec and sim that make a cell's link.
 
     Args:
         network: the network of the cell.
-        cell: the cell.
+        parameters: parameters of the link that are set.
+        mtu: MTU in bytes.
         here: the folder of the experiment's file.
         inline: where a scenario that stands in the experiment has been written.
 
@@ -46,9 +48,9 @@ def options(network: Network, cell: Cell, here: Path, inline: Path) -> list[str]
     for key, value in network.link.model_dump(exclude_none=True).items():
         words += [f"--{key}", value]
     words += ["--users", str(network.users)] if network.users is not None else []
-    words += overrides(cell.network_parameters)
-    if cell.mtu is not None:
-        words += ["--mtu", str(cell.mtu)]
+    words += overrides(parameters)
+    if mtu is not None:
+        words += ["--mtu", str(mtu)]
     return words
 
 
@@ -99,18 +101,27 @@ def check_virtual(words: list[str], scenario: str, here: Path) -> None:
             _ask(command, here, allowed=(0, 1), patience_s=1)
 
 
-def resolve_cell(network: Network, cell: Cell, here: Path) -> str:
-    """Return the scenario of a cell's link; a scenario in the file needs no folder for it.
+def resolve_network(
+    name: str, network: Network, parameters: Mapping[str, Any], mtu: int | None, here: Path
+) -> str:
+    """Return the scenario of a network's link; a scenario in the file needs no folder for it.
+
+    Args:
+        name: the network's name.
+        network: the network.
+        parameters: parameters of the link that are set.
+        mtu: MTU in bytes.
+        here: the folder of the experiment's file.
 
     Raises:
         LinkError: the engine refuses it.
 
     """
     with interrupt.temporary_folder("airpath-") as folder:
-        inline = folder / f"{cell.network}.toml"
+        inline = folder / f"{name}.toml"
         if network.inline:
             inline.write_text(inline_toml(network.inline))
-        return resolve(options(network, cell, here, inline), here)
+        return resolve(options(network, parameters, mtu, here, inline), here)
 
 
 def _ask(

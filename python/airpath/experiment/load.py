@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from airpath.experiment.detect import MOST_BYTES
 from airpath.experiment.keys import NAME_PATTERN, Mtu, Table
 from airpath.experiment.metrics import MetricError, problem_with_log
-from airpath.experiment.model import Experiment, Workload
+from airpath.experiment.model import Experiment, Network, Workload
 from airpath.experiment.positions import Path as KeyPath
 from airpath.experiment.positions import key_lines, line_of
 from airpath.files import read_text
@@ -47,6 +47,8 @@ class Problem:
     file: str
     line: int
     what: str
+    path: KeyPath = field(default=(), compare=False, repr=False)
+    """The key that it is about; () where it is about the file as a whole."""
 
     def __str__(self) -> str:
         """Return it as one line, in the form that editors jump to."""
@@ -56,10 +58,11 @@ class Problem:
 class ExperimentError(Exception):
     """A file that cannot be run, with every problem found in it."""
 
-    def __init__(self, problems: list[Problem]) -> None:
-        """Keep the problems."""
+    def __init__(self, problems: list[Problem], sound: Loaded | None = None) -> None:
+        """Keep the problems, and what of the file can be checked further in spite of them."""
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = problems
+        self.sound = sound
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Loaded:
 
     def problem(self, path: KeyPath, what: str) -> Problem:
         """Return a problem with the key at ``path``."""
-        return Problem(str(self.file), line_of(self.lines, path), what)
+        return Problem(str(self.file), line_of(self.lines, path), what, path)
 
     def workload(self, name: str, parameters: dict[str, Any]) -> Workload:
         """Return a workload with other values of its parameters.
@@ -152,7 +155,8 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
     if isinstance(raw.get("workloads"), dict):
         raw["workloads"], wrong = completed(raw["workloads"])
         problems += [
-            Problem(name, line_of(lines, ("workloads", key, "like")), what) for key, what in wrong
+            Problem(name, line_of(lines, ("workloads", key, "like")), what, ("workloads", key))
+            for key, what in wrong
         ]
     filled = dict(raw)
     if isinstance(raw.get("workloads"), dict):
@@ -167,6 +171,7 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
                     line_of(lines, ("workloads", key)),
                     f"`{{{{{word}}}}}` is no parameter of workload `{key}`"
                     f"{nearest(word, known)}; parameters stand in [workloads.{key}.parameters]",
+                    ("workloads", key),
                 )
                 for word, known in unknown
             ]
@@ -175,12 +180,78 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
     except ValidationError as error:
         problems += _problems(error, name, lines, (), Experiment)
         problems += _unknown_names(raw, name, lines)
-        raise ExperimentError(sorted(problems, key=lambda p: p.line)) from error
+        sound = _sound(file, text, raw, filled, lines, problems)
+        further = _relations(sound, files=files)
+        problems += further
+        if further:
+            sound = _sound(file, text, raw, filled, lines, problems)
+        raise ExperimentError(sorted(problems, key=lambda p: p.line), sound) from error
     loaded = Loaded(file, text, experiment, raw, lines)
     problems += _relations(loaded, files=files)
     if problems:
-        raise ExperimentError(sorted(problems, key=lambda p: p.line))
+        sound = _sound(file, text, raw, filled, lines, problems)
+        raise ExperimentError(sorted(problems, key=lambda p: p.line), sound)
     return loaded
+
+
+def _sound(
+    file: Path,
+    text: str,
+    raw: dict[str, Any],
+    filled: dict[str, Any],
+    lines: dict[KeyPath, int],
+    problems: list[Problem],
+) -> Loaded:
+    """Leave out of an experiment what has problems, and what cannot be judged because of them.
+
+    Networks, workloads and sets stay if nothing is wrong with them, sets only if that is true of
+    their networks and workloads. After a problem with a key outside these tables no set stays:
+    what the key means for sets is unknown.
+    """
+    faulty = {problem.path[:2] for problem in problems}
+    named: dict[str, dict[str, Any]] = {}
+    for table in ("networks", "workloads"):
+        entries = raw.get(table)
+        named[table] = {
+            key: entry
+            for key, entry in (entries.items() if isinstance(entries, dict) else ())
+            if not faulty & {(table, key), (table,)}
+        }
+    sets = raw.get("sets")
+    of_sets = not any(len(path) < 2 or path[0] not in _TABLES for path in faulty)
+    places = [
+        index
+        for index, one in enumerate(sets if of_sets and isinstance(sets, list) else [])
+        if ("sets", index) not in faulty
+        and all(word in named["networks"] for word in as_list(one["network"]))
+        and all(word in named["workloads"] for word in as_list(one["workload"]))
+    ]
+    kept: dict[str, Any] = {**named, "sets": [raw["sets"][index] for index in places]}
+    complete = {
+        **kept,
+        "workloads": {key: filled["workloads"][key] for key in named["workloads"]},
+    }
+    if places:
+        # Of what is beside the tables, these may speak of sets that are left out.
+        beside = set(raw) - {*kept, *LIVE_KEYS, "references", "report"}
+        kept.update((key, raw[key]) for key in beside)
+        experiment = Experiment.model_validate({**kept, **complete})
+    else:
+        experiment = Experiment.model_construct(
+            networks={k: Network.model_validate(v) for k, v in complete["networks"].items()},
+            workloads={k: Workload.model_validate(v) for k, v in complete["workloads"].items()},
+            sets=[],
+        )
+    number = {index: new for new, index in enumerate(places)}
+    moved = {
+        ("sets", number[path[1]], *path[2:]) if path[:1] == ("sets",) and len(path) > 1 else path: n
+        for path, n in lines.items()
+        if path[:1] != ("sets",) or len(path) == 1 or path[1] in number
+    }
+    return Loaded(file, text, experiment, kept, moved)
+
+
+_TABLES = ("networks", "workloads", "sets", "references")
 
 
 def _unknown_names(raw: dict[str, Any], file: str, lines: dict[KeyPath, int]) -> Iterator[Problem]:
@@ -195,7 +266,8 @@ def _unknown_names(raw: dict[str, Any], file: str, lines: dict[KeyPath, int]) ->
             for word in as_list(words):
                 if isinstance(word, str) and word not in known:
                     what = _no_such(one.get("name"), key, word, known)
-                    yield Problem(file, line_of(lines, ("sets", index, key)), what)
+                    path: KeyPath = ("sets", index, key)
+                    yield Problem(file, line_of(lines, path), what, path)
 
 
 def _no_such(of_set: object, key: str, word: str, known: Iterable[str]) -> str:
@@ -364,7 +436,7 @@ def _problems(
             what = f"{shown}: a name has letters, digits and . _ + - only, and begins with neither"
         else:
             what = f"{shown}: {_plain(one)}"
-        problem = Problem(file, line_of(lines, whole), what)
+        problem = Problem(file, line_of(lines, whole), what, whole)
         found.setdefault((problem.line, what), problem)
     return list(found.values())
 

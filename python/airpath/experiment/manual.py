@@ -61,7 +61,8 @@ def run_manually(plan: Plan, out: Path | None) -> int:
         ]
         (folder / "programs.json").write_text(json.dumps(listed))
         console = [sys.executable, "-I", "-S", str(Path(__file__).parent / "console.py")]
-        command = [find_engine(), "exec", *links.options(network, cell, here, inline)]
+        link = links.options(network, cell.network_parameters, cell.mtu, here, inline)
+        command = [find_engine(), "exec", *link]
         command += ["--seed", str(cell.seed(1)), "--server-grace", f"{GRACE_S} s"]
         command += ["--cc", cell.congestion_control] if cell.congestion_control else []
         command += ["--out", str(out.absolute())] if out else []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airpath.experiment import shown
 from airpath.experiment.differences import without_effect
 from airpath.experiment.expand import Cell, cells
-from airpath.experiment.links import LinkError, check_virtual, resolve_cell
+from airpath.experiment.links import LinkError, check_virtual, resolve_network
 from airpath.experiment.load import ExperimentError, Loaded, Problem
 from airpath.experiment.programs import missing_programs, unfit
 from airpath.experiment.quantities import time_ns
@@ -23,6 +23,8 @@ from airpath.nearest import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from airpath.experiment.model import Workload
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,9 @@ def make_plan(
         asked = json.dumps([cell.network, cell.network_parameters, cell.mtu])
         if asked not in scenarios:
             try:
-                scenarios[asked] = resolve_cell(network, cell, here)
+                scenarios[asked] = resolve_network(
+                    cell.network, network, cell.network_parameters, cell.mtu, here
+                )
             except LinkError as error:
                 scenarios[asked] = None
                 what = f"set `{cell.set_name}`, network `{cell.network}`: {error}"
@@ -142,12 +146,8 @@ def make_plan(
                 path = ("sets", index, "sweep") if swept else ("networks", cell.network)
                 problems.append(loaded.problem(path, what))
         if cell.clock == "virtual":
-            words = [w for text in cell.workload.virtual for w in ("--workload", text)]
-            if cell.workload.duration:
-                words += ["--duration", cell.workload.duration]
-            # Whether there is such a user, the scenario decides.
-            names_user = any("user=" in text for text in cell.workload.virtual)
-            scenario = scenarios[asked] if names_user else ""
+            words = _words(cell.workload)
+            scenario = scenarios[asked] if _names_user(cell.workload) else ""
             once = f"{' '.join(words)}\n{scenario}"
             if scenario is not None and once not in checked:
                 checked.add(once)
@@ -164,6 +164,8 @@ def make_plan(
         scenario = scenarios[asked]
         if scenario is not None:
             planned.append(PlannedCell(cell, scenario, _digest(cell, scenario)))
+    if not only:
+        problems += _of_no_set(loaded, every, here)
     if not problems:
         for index, one in enumerate(experiment.sets):
             of_set = [(p.cell, _effect(p.cell, p.scenario)) for p in planned]
@@ -174,6 +176,38 @@ def make_plan(
         unique = {str(problem): problem for problem in problems}
         raise ExperimentError(list(unique.values()))
     return Plan(loaded, tuple(planned), tuple(missing))
+
+
+def _of_no_set(loaded: Loaded, every: list[tuple[int, Cell]], here: Path) -> list[Problem]:
+    """Return what is wrong with networks and workloads that no set has."""
+    experiment = loaded.experiment
+    found: list[Problem] = []
+    for name in experiment.networks.keys() - {cell.network for _, cell in every}:
+        network = experiment.networks[name]
+        try:
+            resolve_network(name, network, network.set, network.mtu, here)
+        except LinkError as error:
+            found.append(loaded.problem(("networks", name), f"network `{name}`: {error}"))
+    for name in experiment.workloads.keys() - {cell.workload_name for _, cell in every}:
+        workload = experiment.workloads[name]
+        if not workload.virtual or _names_user(workload):
+            continue
+        try:
+            check_virtual(_words(workload), "", here)
+        except LinkError as error:
+            found.append(loaded.problem(("workloads", name), f"workload `{name}`: {error}"))
+    return sorted(found, key=lambda problem: problem.line)
+
+
+def _words(workload: Workload) -> list[str]:
+    """Return the options of a workload in virtual time."""
+    words = [word for text in workload.virtual for word in ("--workload", text)]
+    return words + (["--duration", workload.duration] if workload.duration else [])
+
+
+def _names_user(workload: Workload) -> bool:
+    """Tell whether a workload is that of single users: the scenario decides whether they exist."""
+    return any("user=" in text for text in workload.virtual)
 
 
 def _effect(cell: Cell, scenario: str) -> str:

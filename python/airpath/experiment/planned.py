@@ -9,11 +9,13 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from airpath.experiment.load import load
+from airpath.experiment.load import ExperimentError, load
 from airpath.experiment.plan import Plan, make_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from airpath.experiment.load import Loaded, Problem
 
 
 class _Checking:
@@ -44,5 +46,20 @@ def plan_of(file: Path, only: list[str] | None) -> Plan:
     progress = _Checking()
     try:
         return make_plan(load(file), only or [], progress)
+    except ExperimentError as error:
+        if error.sound is None:
+            raise
+        further = _problems(error.sound, progress)
+        every = {str(problem): problem for problem in (*error.problems, *further)}
+        raise ExperimentError(sorted(every.values(), key=lambda p: p.line)) from error
     finally:
         progress.end()
+
+
+def _problems(sound: Loaded, progress: _Checking) -> list[Problem]:
+    """Return what is wrong with the part of a file that could be read."""
+    try:
+        make_plan(sound, [], progress)
+    except ExperimentError as error:
+        return error.problems
+    return []

@@ -134,7 +134,8 @@ def make_task(
     workload = cell.workload
     words = links.options(
         experiment.networks[cell.network],
-        cell,
+        cell.network_parameters,
+        cell.mtu,
         here,
         root.resolve() / "networks" / f"{cell.network}.toml",
     )
