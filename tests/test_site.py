@@ -97,6 +97,39 @@ def search(site: Path, profile: Path, word: str) -> list[str]:
         return [str(one) for one in found]
 
 
+CUT = """
+document.documentElement.scrollWidth > innerWidth ? ["the page itself"] :
+["table", "img", "p", "pre"].flatMap((tag) => [...document.querySelectorAll(`article ${tag}`)])
+.filter((one) => {
+  for (let box = one; box && box.tagName !== "ARTICLE"; box = box.parentElement)
+    if (["auto", "scroll"].includes(getComputedStyle(box).overflowX)) return false;
+  return one.getBoundingClientRect().right > innerWidth + 1;
+}).map((one) => one.outerHTML.slice(0, 80))
+"""
+"""Elements wider than the window, and in no box that scrolls."""
+
+
+WIDE = ("genindex", "docs/analysis", "docs/benchmarks", "docs/gallery", "docs/site/python-api")
+"""Pages with the widest tables, pictures and names of each kind."""
+
+
+def cut_on_a_telephone(site: Path, profile: Path) -> dict[str, list[str]]:
+    """Return what of the widest pages does not fit into the 375 px of a small telephone."""
+    found = {}
+    with Browser(profile) as browser:
+        browser.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=375,
+            height=700,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        for page in WIDE:
+            browser.open(site / f"{page}.html")
+            found[page] = browser.evaluate(CUT)
+    return {page: cut for page, cut in found.items() if cut}
+
+
 def test_the_site_is_complete_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     if not PACKAGES.exists() and not os.environ.get("CI"):
         pytest.skip("the packages of the documentation are missing: scripts/docs --packages")
@@ -123,6 +156,7 @@ def test_the_site_is_complete_and_needs_nothing_from_elsewhere(tmp_path: Path) -
     if PROGRAM:
         found = search(site, tmp_path / "profile", "calibrate")
         assert any("docs/timing.html" in address for address in found), found
+        assert not cut_on_a_telephone(site, tmp_path / "telephone")
 
 
 def test_every_name_of_the_python_interface_is_on_its_page() -> None:
