@@ -13,6 +13,7 @@ import pytest
 
 from airpath.arrow import read_arrow_log
 from airpath.run import load_run
+from airpath.ui import tail as tail_module
 from airpath.ui.feed import Feed
 from airpath.ui.past import packet, packets
 from airpath.ui.tail import NoTailError, Tail
@@ -150,6 +151,27 @@ def test_a_growing_log_is_read_once_wherever_it_is_cut(download: Path, tmp_path:
         tail.close()
     assert sum(part.height for part in parts) == frame.height
     assert pl.concat(parts, how="vertical_relaxed")["time_ns"].equals(frame["time_ns"])
+
+
+def test_a_long_log_is_read_in_small_parts_and_a_long_message_as_a_whole(
+    download: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail_module, "MOST_BYTES_AT_ONCE", 5_000)
+    frame = read_arrow_log(download / "events.arrow").frame
+    log = tmp_path / "log.arrow"
+    frame.write_ipc_stream(log)
+    assert log.stat().st_size > 50_000
+    with log.open("ab") as file:  # a run that goes on
+        file.truncate(log.stat().st_size - 8)
+    tail, rows_read, looks = Tail.open(log), 0, 0
+    try:
+        while looks == 0 or tail.behind:
+            rows_read += tail.new_rows().height
+            looks += 1
+        assert rows_read == frame.height
+        assert looks > 1
+    finally:
+        tail.close()
 
 
 def test_a_finished_log_is_read_at_once(download: Path) -> None:

@@ -137,7 +137,7 @@ async def follow(
                 yield _line({"ended": True, "killed": not events.ended})
                 return
             looks += 1
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(0 if events.behind else LOOK_EVERY_S)
     finally:
         events.close()
         if tcp is not None:

@@ -32,8 +32,11 @@ from airpath.flatbuffer import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_BYTES_AT_ONCE = 8_000_000
-"""Maximum size of what one look reads; the rest comes with the next."""
+MOST_BYTES_AT_ONCE = 1_000_000
+"""Size of what one look reads at most; the rest comes with the next. The memory that a follower
+takes grows with it: 60 MB for a look at 8 MB."""
+MOST_MESSAGE_BYTES = 8_000_000
+"""Maximum size of one message, which is read as a whole."""
 
 
 class NoTailError(Exception):
@@ -52,6 +55,8 @@ class Tail:
     _complete: pl.DataFrame | None = None
     ended: bool = False
     """True once all rows were read and no more can come."""
+    behind: bool = False
+    """True if more was there at the last look than it read."""
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -89,11 +94,16 @@ class Tail:
         if self._complete is not None:
             frame, self._complete, self.ended = self._complete, None, True
             return frame
-        block = os.pread(self._descriptor, MOST_BYTES_AT_ONCE, self._position)
         try:
-            end, batches = self._messages(block)
+            for size in (MOST_BYTES_AT_ONCE, MOST_MESSAGE_BYTES):
+                block = os.pread(self._descriptor, size, self._position)
+                self.behind = len(block) == size
+                end, batches = self._messages(block)
+                if end or not self.behind:
+                    break
         except DamagedError as error:
             raise NoTailError(f"{self.path}: at byte {self._position}: {error}") from error
+        self.behind &= end > 0
         self._position += end
         if not batches or not self._schema:
             return pl.DataFrame()
@@ -120,8 +130,8 @@ class Tail:
             metadata = block[position + 8 : body]
             length = body_length(metadata)
             if not 0 <= length <= len(block) - body:
-                if position == 0 and len(block) == MOST_BYTES_AT_ONCE:
-                    raise DamagedError(f"a message is longer than {MOST_BYTES_AT_ONCE:,} bytes")
+                if position == 0 and len(block) == MOST_MESSAGE_BYTES:
+                    raise DamagedError(f"a message is longer than {MOST_MESSAGE_BYTES:,} bytes")
                 break
             check_message(metadata, block, body, length)
             message = block[position : body + length]
