@@ -111,6 +111,7 @@ export const TEXT = {
     blackoutFor: "Cut the link for",
     verdict: "Verdict",
     console: "Output of the programs",
+    moreCurves: (count: number) => `and ${count} more`,
     window: "Seconds shown",
     user: "User",
     allUsers: "all users",

@@ -3,6 +3,9 @@
 import type uPlot from "uplot";
 import { placeOf } from "./names";
 
+/** Number of curves of a picture that are named at most: of many connections, the rest is counted. */
+export const MOST_NAMED = 8;
+
 const OTHERS = ["--uplink", "--downlink", "--good", "--warn", "--bad", "--soft"];
 
 function variable(full: string): string {
