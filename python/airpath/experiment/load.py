@@ -242,7 +242,7 @@ def _sound(
             workloads={k: Workload.model_validate(v) for k, v in complete["workloads"].items()},
             sets=[],
         )
-    number = {index: new for new, index in enumerate(places)}
+    number: dict[int | str, int] = {index: new for new, index in enumerate(places)}
     moved = {
         ("sets", number[path[1]], *path[2:]) if path[:1] == ("sets",) and len(path) > 1 else path: n
         for path, n in lines.items()
