@@ -13,6 +13,7 @@ use airpath_live::clock;
 use airpath_live::ports::{LONGEST_PACKET_BYTES, OffloadHeader, Outgoing, PortKind, Received, Segmentation};
 use airpath_live::ports::{Port, WriteOutcome};
 use airpath_live::session::Session;
+use airpath_load::clock::sleep_until;
 use airpath_log::Level;
 use airpath_packet::checksum;
 
@@ -64,7 +65,7 @@ pub fn carry(pace: Pace, interval_ns: u64, writing: Writing) -> Result<Carried, 
             // Wake-ups before the first datagram and after the last are none of theirs.
             while carried < datagrams && !is_done.load(Ordering::Relaxed) {
                 due_ns = (due_ns + interval_ns).max(clock::monotonic_ns());
-                traffic::sleep_until(due_ns);
+                sleep_until(due_ns)?;
                 if carried == 0 {
                     before_ns = clock::thread_processor_ns();
                 }

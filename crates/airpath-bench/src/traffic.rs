@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use airpath_live::{clock, scheduling};
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+use airpath_load::clock::sleep_until;
 
 use crate::sockets::{self, Arrival, Messages, Receiver, Sender};
 use crate::testbed::NetworkEnd;
@@ -140,7 +139,7 @@ fn send_all(mut sender: Sender, pace: Pace) -> io::Result<u64> {
     let start_ns = clock::monotonic_ns() + 1_000_000;
     while sender.sent() < total {
         let due_ns = start_ns + (sender.sent() as f64 * interval_ns) as u64;
-        sleep_until(due_ns);
+        sleep_until(due_ns)?;
         let late_ns = (clock::monotonic_ns().saturating_sub(start_ns)) as f64;
         // At high rates a few at once, as an application would.
         let until_ns = if interval_ns < SHORTEST_SLEEP_NS { late_ns + SHORTEST_SLEEP_NS } else { late_ns };
@@ -148,13 +147,4 @@ fn send_all(mut sender: Sender, pace: Pace) -> io::Result<u64> {
         sender.send(due as usize)?;
     }
     Ok(total)
-}
-
-/// Sleeps until `monotonic_ns`.
-pub fn sleep_until(monotonic_ns: u64) {
-    let at = TimeSpec::new((monotonic_ns / 1_000_000_000) as i64, (monotonic_ns % 1_000_000_000) as i64);
-    while clock::monotonic_ns() < monotonic_ns {
-        // Interrupted by a signal: the time is absolute, so just go on.
-        let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &at);
-    }
 }

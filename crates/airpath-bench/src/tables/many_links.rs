@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use airpath_core::Span;
 use airpath_live::ports::PortKind;
 use airpath_live::{clock, scheduling};
+use airpath_load::clock::sleep_until;
 use airpath_log::{Economy, Grade, Level};
 use airpath_models::LinkConfig;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -20,7 +21,7 @@ use crate::report::{Table, Target, short};
 use crate::sockets::{Arrival, Receiver, Sender};
 use crate::statistics::Samples;
 use crate::testbed::{Departures, Emulation, Failure, Link, Setting, port_name};
-use crate::traffic::{UDP_HEADERS_BYTES, pair, sleep_until};
+use crate::traffic::{UDP_HEADERS_BYTES, pair};
 
 const IP_BYTES: usize = 1500;
 const TRANSMISSION_NS: u64 = 1_200_000;
@@ -173,7 +174,7 @@ fn send(pairs: &[(UdpSocket, UdpSocket)], bits_per_second: f64, seconds: f64) ->
     let total = (seconds * 1e9 / interval_ns) as u64;
     let start_ns = clock::monotonic_ns() + 1_000_000;
     for index in 0..total {
-        sleep_until(start_ns + ((index as f64 * interval_ns) as u64).next_multiple_of(TICK_NS));
+        sleep_until(start_ns + ((index as f64 * interval_ns) as u64).next_multiple_of(TICK_NS))?;
         senders[index as usize % pairs.len()].send(1)?;
     }
     Ok(total)

@@ -10,6 +10,7 @@ use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
 use airpath_live::tuning::REAL_TIME_PRIORITY;
 use airpath_live::{clock, scheduling};
+use airpath_load::clock::sleep_until;
 use airpath_log::{Economy, Level};
 use airpath_models::LinkConfig;
 
@@ -171,7 +172,7 @@ fn cost_of_a_sleep_and_send_ns(pace: Pace) -> Result<f64, Failure> {
             let mut sender = Sender::new(&sending, pace.ip_bytes - UDP_HEADERS_BYTES);
             let (start_ns, before_ns) = (clock::monotonic_ns(), clock::thread_processor_ns());
             for packet in 0..packets {
-                traffic::sleep_until(start_ns + (packet as f64 * 1e9 / pace.packets_per_second) as u64);
+                sleep_until(start_ns + (packet as f64 * 1e9 / pace.packets_per_second) as u64)?;
                 sender.send(1)?;
             }
             Ok(clock::thread_processor_ns() - before_ns)
@@ -187,14 +188,15 @@ fn cost_of_a_sleep_and_send_ns(pace: Pace) -> Result<f64, Failure> {
 /// timer costs before anything is done with it.
 fn cost_of_a_sleep_ns() -> f64 {
     const SLEEPS: u32 = 2_000;
-    let measured = std::thread::spawn(|| {
+    let measured = std::thread::spawn(|| -> std::io::Result<u64> {
         scheduling::timer_slack(1);
         scheduling::real_time(10);
         let before_ns = clock::thread_processor_ns();
         for _ in 0..SLEEPS {
-            traffic::sleep_until(clock::monotonic_ns() + 100_000);
+            sleep_until(clock::monotonic_ns() + 100_000)?;
         }
-        clock::thread_processor_ns() - before_ns
+        Ok(clock::thread_processor_ns() - before_ns)
     });
-    measured.join().map_or(f64::NAN, |nanoseconds| nanoseconds as f64 / f64::from(SLEEPS))
+    let nanoseconds = measured.join().ok().and_then(Result::ok);
+    nanoseconds.map_or(f64::NAN, |nanoseconds| nanoseconds as f64 / f64::from(SLEEPS))
 }
