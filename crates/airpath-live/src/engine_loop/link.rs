@@ -3,28 +3,33 @@
 
 //! One machine with its ports, as the loop sees it.
 
+mod drive;
+mod emit;
+mod look;
+mod read;
+
 use std::io;
 use std::sync::Arc;
 
 use airpath_core::{
-    BufferPool, Cause, Command, CommandError, Cx, End, Event, EventKind, Framing, HeaderBytes, Item, LogLevel, Machine,
-    Outputs, PacketFilters, Pdu, PduId, PortId, Signal, Span, StateInForce, Time, UNDAMAGED,
+    BufferPool, Command, CommandError, Cx, Framing, Machine, Outputs, PacketFilters, PduId, PortId, Span, StateInForce,
+    Time,
 };
-use airpath_log::{Delays, LatenessBound, Offered, Packet, Quantum, Recorder};
+use airpath_log::{Delays, LatenessBound, Quantum, Recorder};
+pub use look::{FinishedLink, LinkLook, PortLosses};
 
 use super::circling::Watch;
 use super::credits::Credits;
-use super::egress::{self, Egress};
-use super::held_back::{Held, HeldBack};
+use super::egress::Egress;
+use super::held_back::HeldBack;
 use super::ingress::Arrival;
 use super::journeys::Journeys;
 use super::measure::LinkMeasurements;
 use super::plans::Plan;
-use super::stamps::{ClockReport, Stamps};
+use super::stamps::Stamps;
 use super::traffic::TrafficNotifier;
 use super::unread::Unread;
-use crate::packet_bytes::noise;
-use crate::ports::{LONGEST_PACKET_BYTES, Port, Received};
+use crate::ports::{Port, Received};
 
 /// Number of packets read from a port before the other one gets a look.
 const READ_LIMIT: usize = 64;
@@ -32,16 +37,10 @@ const READ_LIMIT: usize = 64;
 /// Length of packets by which a link is fast or slow.
 const FULL_PACKET_BYTES: u32 = 1500;
 
-/// Number of bytes of a discarded packet in the input log.
-const DISCARDED_HEADER_BYTES: usize = 64;
 /// Limit on the machine's work before the loop looks around: some milliseconds.
 const EVENTS_A_TURN: u32 = 1 << 14;
 /// Number of such turns at the end of a run: the rest is told instead.
 const TURNS_AT_THE_END: u32 = 64;
-/// A machine that is so far behind its clock may have more to do between two packets than one turn takes.
-const FAR_BEHIND: Span = Span::from_millis(2);
-/// One that is so far behind in the middle of a run does not catch up by itself.
-const HOPELESSLY_BEHIND: Span = Span::from_secs(1);
 
 /// The moment of a reading, and what it takes.
 pub struct Reading<'a> {
@@ -311,341 +310,6 @@ impl LiveLink {
         }
     }
 
-    /// Reads what waits at the port of number `side`; nothing while the last turn's work is not done.
-    ///
-    /// # Errors
-    /// When the port is gone, and [`Circling`](super::Circling) when frames circle.
-    pub fn read(&mut self, side: usize, reading: &mut Reading<'_>) -> io::Result<()> {
-        if self.unfinished.is_some() || self.held_back.leaves_unread(side) {
-            return Ok(());
-        }
-        let slab = reading.pool.slab(LONGEST_PACKET_BYTES);
-        let outcome = self.ports[side].read_batch(slab, READ_LIMIT, &mut self.received)?;
-        self.measurements.left_unread |= !outcome.exhausted;
-        self.has_passed |= outcome.packets > 0;
-        let port = PortId(side as u16);
-        for (credit, stamp) in self.ports[side].take_credits() {
-            let came_ns = reading.stamps.place(stamp, self.empty_ns[side], reading.now_ns);
-            let at = came_ns
-                .map_or_else(reading.clock, |came_ns| Time::from_nanos(came_ns.saturating_sub(reading.epoch_ns)));
-            if self.started {
-                self.credits.push(at.max(self.driven_to), port, credit);
-            }
-        }
-        // Not the time of the wake-up: where the loop lost its processor since, packets have come meanwhile.
-        let read_at = (reading.clock)();
-        if self.started && !self.received.is_empty() && !self.ports[side].has_kernel_stamps() {
-            self.recorder.read(read_at, port, self.received.len() as u32);
-        }
-        let (empty_ns, mut last) = (self.empty_ns[side], None);
-        for received in self.received.drain(..) {
-            let stamp = received.stamp_realtime_ns;
-            // A stamp that fits no clock tells nothing; the packet came when it was read.
-            let came_ns = stamp.and_then(|stamp| reading.stamps.place(stamp, empty_ns, reading.now_ns));
-            let kernel_at = came_ns.and_then(|came_ns| came_ns.checked_sub(reading.epoch_ns)).map(Time::from_nanos);
-            let before_start = !self.started || came_ns.is_some() && kernel_at.is_none();
-            last = stamp.map(|_| if before_start { Time::ZERO } else { kernel_at.unwrap_or(read_at) });
-            // Never before it came, and never before what the machine has done already.
-            let at = kernel_at.unwrap_or(read_at).max(self.driven_to);
-            if self.ports[side].carries_frames() {
-                if self.started {
-                    self.arrivals.push(Arrival::frame(received, side as u16, at));
-                }
-                continue;
-            }
-            if !before_start {
-                self.circling.note(side, &received, at, &mut self.measurements.circling)?;
-            }
-            let link = usize::from(received.link_bytes);
-            let (cause, mut bytes) = match Arrival::read(received, side as u16, at, kernel_at) {
-                Err(bytes) => (Cause::Malformed, bytes),
-                // Behind an interface of the user's, what finds neighbours and routers is traffic like any other.
-                Ok(arrival) => match noise(&arrival.bytes).filter(|_| link == 0) {
-                    None if !before_start => {
-                        self.arrivals.push(arrival);
-                        continue;
-                    }
-                    None => (Cause::BeforeStart, arrival.bytes),
-                    Some(_) => (Cause::Noise, arrival.bytes),
-                },
-            };
-            let link = bytes.split_to(link);
-            let pdu = Pdu { len: bytes.len() as u32, ..Pdu::default() };
-            let mut event = Event::of_path(at, port.end().sends(), EventKind::Discarded, cause, &pdu, 0);
-            event.hop = (port.user() * self.places_per_user).wrapping_sub(1);
-            self.outputs.counters.count(&event);
-            if self.started {
-                let header = bytes.len().min(DISCARDED_HEADER_BYTES) as u16;
-                self.recorder.discarded(at, port, cause, Packet::whole(&bytes, header).behind(&link));
-            }
-        }
-        if outcome.exhausted {
-            self.empty_ns[side] = reading.now_ns;
-        } else if let Some(last) = last {
-            self.unread.note(last);
-        }
-        Ok(())
-    }
-
-    /// Offers what was read, runs the machine to `now`, and writes what left it; as much of that as fits into
-    /// one turn. `clock` reads the time of the run.
-    ///
-    /// # Errors
-    /// When a port is gone.
-    pub fn drive(&mut self, now: Time, clock: impl Fn() -> Time) -> io::Result<()> {
-        // The packets of all ports in the order of their times, and of their ports at equal ones.
-        self.arrivals.sort_by_key(|arrival| (arrival.at, arrival.side));
-        let before = self.unfinished.take();
-        let Unfinished { to: aim, has_more } = before.unwrap_or_else(|| {
-            let (to, has_more) = self.unread.take(now, self.driven_to);
-            Unfinished { to, has_more }
-        });
-        let to = aim.min(now).max(self.driven_to);
-        let is_done = self.work(to, now, before.is_some());
-        if !is_done || to < aim {
-            self.unfinished = Some(Unfinished { to: aim, has_more });
-        }
-        self.record(clock)?;
-        self.recorder.tick(now);
-        let driven_to = self.driven_to;
-        self.held_back.note_reading(driven_to);
-        self.note_plans();
-        if self.unfinished.is_some() || has_more {
-            self.next_work = self.driven_to;
-        } else {
-            // Read ahead of the present, or of an order that took effect before they came.
-            let first = self.arrivals.first().map_or(Time::NEVER, |first| first.at);
-            self.next_work = self.next_work.min(first).min(self.credits.next());
-        }
-        Ok(())
-    }
-
-    /// One turn's work towards `to`: offers what came by then and runs the machine, in pieces if it is
-    /// `known_to_be_busy`. Whether everything is done.
-    fn work(&mut self, to: Time, now: Time, known_to_be_busy: bool) -> bool {
-        let mut events = EVENTS_A_TURN;
-        let is_busy = known_to_be_busy || to.since(self.driven_to) > FAR_BEHIND;
-        let mut arrivals = std::mem::take(&mut self.arrivals);
-        // What came to the other port after that has to wait for what is unread.
-        let ready = arrivals.partition_point(|arrival| arrival.at <= to);
-        let mut offered = 0;
-        for arrival in &arrivals[..ready] {
-            if !self.take_credits(arrival.at, &mut events) {
-                break;
-            }
-            // What comes before the first packet may be much, as the machine is left alone between turns.
-            // Where packets wait for a port, it may be released before this one comes.
-            let is_first = offered == 0 || self.held_back.has_any();
-            if (is_busy || is_first) && !self.advance(arrival.at, &mut events) {
-                break;
-            }
-            let (machine, port) = (&self.machine, PortId(arrival.side));
-            let least_transit = || machine.least_transit_of(arrival.at, port, arrival.first_bytes());
-            let timings = &mut self.measurements.timings;
-            // What a pause has left in the kernel's queue was to be read when the pause was over.
-            let readable_at = arrival.kernel_at.map(|at| at.max(self.held_back.readable_since(arrival.side)));
-            match readable_at {
-                Some(kernel_at) => timings.read(kernel_at, now, arrival.at, least_transit),
-                // A stamp that fits no clock is told of as such.
-                None if self.ports[usize::from(arrival.side)].has_kernel_stamps() => {}
-                None => timings.read_unstamped(self.measurements.unwatched, least_transit),
-            }
-            let taken = if self.held_back.has_some(port) { 0 } else { self.offer(arrival, 0, arrival.at, now) };
-            if taken < arrival.segments() {
-                self.held_back.push(arrival.clone(), taken, now);
-            }
-            self.driven_to = self.driven_to.max(arrival.at);
-            offered += 1;
-        }
-        arrivals.drain(..offered);
-        self.arrivals = arrivals;
-        offered == ready && self.take_credits(to, &mut events) && self.advance(to, &mut events)
-    }
-
-    /// Hands the machine the credits that came by `to`, as far as `events` allow; whether all of them.
-    fn take_credits(&mut self, to: Time, events: &mut u32) -> bool {
-        while let Some((at, port, credit)) = self.credits.first(to) {
-            let at = at.max(self.driven_to);
-            if !self.advance(at, events) {
-                return false;
-            }
-            self.credits.pop();
-            self.recorder.command(at, &airpath_log::credit::written(port, &credit));
-            let signal = Item::Signal(Signal::Credit(credit));
-            self.machine.offer(at, port, signal, &mut Cx::new(&mut self.outputs));
-            self.release(at);
-        }
-        true
-    }
-
-    /// Runs the machine towards `to` as far as `events` allow; whether it got there. What waits for a port goes in at
-    /// the very instant at which that is released.
-    fn advance(&mut self, to: Time, events: &mut u32) -> bool {
-        self.release(self.driven_to);
-        while self.held_back.has_any()
-            && let Some(due) = self.machine.next_deadline().filter(|due| *due <= to)
-        {
-            if *events == 0 {
-                return false;
-            }
-            self.machine.advance_some(due, events, &mut Cx::new(&mut self.outputs));
-            self.driven_to = self.driven_to.max(due);
-            self.release(due);
-        }
-        let mut reached = to;
-        if self.machine.next_deadline().is_some_and(|due| due <= to) {
-            if *events == 0 {
-                return false;
-            }
-            reached = self.machine.advance_some(to, events, &mut Cx::new(&mut self.outputs));
-        }
-        self.driven_to = self.driven_to.max(reached);
-        self.heed_pauses();
-        reached == to
-    }
-
-    /// Heeds what the machine has said about its ports.
-    fn heed_pauses(&mut self) {
-        if !self.outputs.flow_control.is_empty() {
-            self.outputs.flow_control.drain(..).for_each(|(port, paused)| self.held_back.note(port, paused));
-        }
-    }
-
-    /// True if the machine takes nothing through `port` at `at`, once everything due by then has been run.
-    fn is_paused(&mut self, port: PortId, at: Time) -> bool {
-        if self.machine.controls_flow(port) {
-            self.machine.advance(at, &mut Cx::new(&mut self.outputs));
-        }
-        self.heed_pauses();
-        self.held_back.is_paused(port)
-    }
-
-    /// Offers at `at` what has waited for ports that are paused no more.
-    fn release(&mut self, at: Time) {
-        self.heed_pauses();
-        if !self.held_back.has_any() {
-            return;
-        }
-        for port in (0..self.ports.len()).map(|side| PortId(side as u16)) {
-            while let Some(held) = self.held_back.pop(port) {
-                let next = self.offer(&held.arrival, held.next, at, held.read_at);
-                if next < held.arrival.segments() {
-                    self.held_back.put_back(Held { next, ..held });
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Records what the machine did, and writes what left it.
-    fn record(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
-        if !self.outputs.links.is_empty() {
-            self.recorder.links(&self.outputs.links);
-            self.outputs.links.clear();
-        }
-        if !self.outputs.events.is_empty() {
-            self.recorder.events(&self.outputs.events);
-            self.outputs.events.clear();
-        }
-        if self.outputs.emissions.is_empty() { Ok(()) } else { self.emit(clock) }
-    }
-
-    /// Offers the packets of `arrival`, which was read at `read_at`, from number `first` on at `at`; until its port is
-    /// paused. The number of the first one that is left.
-    fn offer(&mut self, arrival: &Arrival, first: u16, at: Time, read_at: Time) -> u16 {
-        let port = PortId(arrival.side);
-        let side = usize::from(arrival.side);
-        let (framing, tells_headers) = (self.framings[side], self.tells_headers[side]);
-        let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
-        let asks_for_bytes = framing.is_some() || tells_headers || self.filters[side].is_some();
-        // Where bytes are for the log alone, headers are written and payloads stay where they are.
-        let segmenter = if keeps_packets && !asks_for_bytes { arrival.segmenter() } else { None };
-        let flow = arrival.flow();
-        for index in first..arrival.segments() {
-            if self.is_paused(port, at) {
-                return index;
-            }
-            let mut pdu = Pdu { arrived: at, ..arrival.pdu(&flow, index, self.next_id) };
-            self.next_id += 1;
-            if let Some(journey) = &arrival.journey {
-                self.journeys.note(journey, at);
-            }
-            let record = |recorder: &mut Recorder, pdu: &Pdu, packet: Packet<'_>| {
-                let kernel_at = arrival.kernel_at;
-                let packet = packet.behind(arrival.link_header());
-                recorder.offered(&Offered { at, port, pdu, packet, read_at: Some(read_at), kernel_at });
-            };
-            if let Some(segmenter) = &segmenter {
-                let segment = segmenter.group(u32::from(index), u32::from(index) + 1);
-                let rest = &arrival.packet()[segment.payload.clone()];
-                record(&mut self.recorder, &pdu, Packet { link: &[], header: segment.bytes(), rest });
-            } else if asks_for_bytes || keeps_packets {
-                // What is left to the device has no place on the link's line: segments and checksums are finished.
-                let bytes = egress::finished_bytes(&pdu);
-                if let Some(framing) = framing {
-                    pdu.escapes = framing.escapes(&bytes);
-                }
-                if tells_headers {
-                    pdu.headers = HeaderBytes::of(&bytes, pdu.header_len);
-                }
-                if let Some(filters) = &self.filters[side] {
-                    pdu.matches = filters.matches(&bytes, pdu.len);
-                }
-                record(&mut self.recorder, &pdu, Packet::whole(&bytes, pdu.header_len));
-            }
-            self.machine.offer(at, port, Item::Pdu(pdu), &mut Cx::new(&mut self.outputs));
-        }
-        arrival.segments()
-    }
-
-    fn emit(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
-        self.closed_until = self.driven_to + self.together_within;
-        for emission in &self.outputs.emissions {
-            let port = usize::from(emission.port.0);
-            match &emission.item {
-                Item::Pdu(pdu) if self.ports[port].joined().is_some() => {
-                    self.egress[port].push_onwards(pdu, self.journeys.onwards(pdu));
-                }
-                Item::Pdu(pdu) => self.egress[port].push(pdu, emission.at, self.together_within),
-                Item::Signal(Signal::Credit(credit)) => self.credits.give(emission.port, *credit),
-            }
-        }
-        for (port, credit) in self.credits.given() {
-            self.ports[usize::from(port.0)].give_credit(credit)?;
-        }
-        for (egress, port) in self.egress.iter_mut().zip(&mut self.ports) {
-            if !egress.is_empty() {
-                self.has_passed = true;
-                let flushed = egress.flush(port)?;
-                self.measurements.refused += flushed.refused;
-                self.measurements.not_taken += flushed.not_taken;
-            }
-        }
-        let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
-        let emitted = clock();
-        self.last_emission = emitted;
-        for emission in self.outputs.emissions.drain(..) {
-            let Item::Pdu(pdu) = emission.item else { continue };
-            let to = emission.port.end();
-            let (direction, from) = (to.other().sends(), PortId::of(emission.port.user(), to.other()));
-            let entered = self.journeys.entered(&pdu);
-            let least_transit = || self.machine.least_transit_of(pdu.arrived, from, pdu.len);
-            if let Some(delays) = self.delays.get_mut(usize::from(from.user())) {
-                delays.emitted(direction, entered, emission.at);
-            }
-            self.measurements.timings.emitted(direction, entered, emission.at, emitted, least_transit);
-            if keeps_packets && egress::is_changed(&pdu) {
-                let bytes = egress::damaged_bytes(&pdu);
-                let packet = Packet::whole(&bytes, pdu.header_len);
-                let damage = pdu.damage.as_deref().unwrap_or(&UNDAMAGED);
-                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, damage);
-            } else {
-                self.recorder.emitted(pdu.id, emission.port, emitted);
-            }
-        }
-        Ok(())
-    }
-
     /// Ports that the loop has to leave alone from now on (true), because much of what came waits for the end of a
     /// pause, or to read again.
     pub(super) fn take_unread_ports(&mut self) -> std::vec::Drain<'_, (PortId, bool)> {
@@ -716,123 +380,4 @@ impl LiveLink {
         self.measurements.unoffered = self.arrivals.iter().map(|arrival| u64::from(arrival.segments())).sum();
         Ok(())
     }
-
-    /// Measurements up to now.
-    pub fn look(&mut self, now: Time) -> LinkLook {
-        let mut measurements = self.measurements.clone();
-        let behind = now.since(self.driven_to);
-        if self.unfinished.is_some() && behind > HOPELESSLY_BEHIND {
-            measurements.unfinished = behind;
-        }
-        LinkLook {
-            at: now,
-            measurements,
-            counters: self.outputs.counters.clone(),
-            losses: PortLosses::read(&mut self.ports),
-            stamped: self.has_kernel_stamps(),
-            demoted: None,
-            clock: ClockReport::default(),
-            epoch_ns: 0,
-            reads_unwatched: false,
-        }
-    }
-
-    /// Ends the run: what the counters and the measurements say, how many packets are still inside,
-    /// and the recorder, to be finished.
-    pub fn finish(self) -> FinishedLink {
-        let held = self.machine.held();
-        FinishedLink {
-            ended: self.driven_to,
-            counters: self.outputs.counters,
-            measurements: self.measurements,
-            delays: self.delays,
-            held,
-            recorder: self.recorder,
-            ports: self.ports,
-            lost: self.lost,
-        }
-    }
-}
-
-/// Measurements of a link up to an instant.
-#[derive(Debug)]
-pub struct LinkLook {
-    /// The instant, in run time.
-    pub at: Time,
-    /// Measurements of the loop.
-    pub measurements: LinkMeasurements,
-    /// Counters of the machine.
-    pub counters: airpath_core::Counters,
-    /// Losses of the ports.
-    pub losses: PortLosses,
-    /// True if packets bear the kernel's stamps.
-    pub stamped: bool,
-    /// Time at which the loop lost its real-time priority, in run time.
-    pub demoted: Option<Time>,
-    /// Observations of the wall clock.
-    pub clock: ClockReport,
-    /// Start of the run, by CLOCK_MONOTONIC in ns.
-    pub epoch_ns: u64,
-    /// Packets bear no stamps, and the kernel does not tell how long the loop waited for a processor.
-    pub reads_unwatched: bool,
-}
-
-impl LinkLook {
-    /// The first steps of the wall clock, in run time.
-    pub fn clock_steps(&self) -> impl Iterator<Item = (Time, i64)> + '_ {
-        let epoch_ns = self.epoch_ns;
-        let in_run = move |noticed_ns: u64| Time::from_nanos(noticed_ns.saturating_sub(epoch_ns));
-        self.clock.steps.iter().map(move |step| (in_run(step.noticed_ns), step.by_ns))
-    }
-}
-
-/// Losses of the ports of a link outside the model.
-#[derive(Debug, Default)]
-pub struct PortLosses {
-    /// Packets that the kernel lost between the endpoints and the engine.
-    pub drops: u64,
-    /// Frames that were no IP packets.
-    pub not_ip: u64,
-    /// Frames longer than the link takes.
-    pub too_long: u64,
-    /// Counters that could not be read, and why.
-    pub unreadable: Vec<String>,
-}
-
-impl PortLosses {
-    /// Reads the counters of the ports.
-    pub fn read(ports: &mut [Port]) -> PortLosses {
-        let mut losses = PortLosses::default();
-        for (port, end) in ports.iter_mut().zip(End::ALL.into_iter().cycle()) {
-            losses.not_ip += port.not_ip();
-            losses.too_long += port.too_long();
-            match port.drops_outside_model() {
-                Ok(drops) => losses.drops += drops.total(),
-                Err(error) => {
-                    losses.unreadable.push(format!("kernel packet losses at the {end}'s end ({error})"));
-                }
-            }
-        }
-        losses
-    }
-}
-
-/// A link after its run.
-pub struct FinishedLink {
-    /// Instant through which the machine was run: the end of its trace.
-    pub ended: Time,
-    /// Counters of the machine.
-    pub counters: airpath_core::Counters,
-    /// Measurements of the loop.
-    pub measurements: LinkMeasurements,
-    /// One-way delays of each user; none where there is only one.
-    pub delays: Vec<Delays>,
-    /// Packets still in the machine.
-    pub held: u64,
-    /// The recorder.
-    pub recorder: Recorder,
-    /// The ports, for the kernel's counters.
-    pub ports: Vec<Port>,
-    /// The error that ended it before the end of the run.
-    pub lost: Option<io::Error>,
 }
