@@ -269,3 +269,47 @@ def test_the_page_prints(window: browser.Browser) -> None:
     assert upright == [(595, 842)], "A4"
     assert across == [(842, 595)], "wide tables lie across"
     assert window.complaints == []
+
+
+PALE_TEXT = """(() => {
+  const parts = (colour) => colour.match(/[0-9.]+/g).map(Number);
+  const behind = (one) => {
+    for (let box = one; box; box = box.parentElement) {
+      const colour = parts(getComputedStyle(box).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+  };
+  const light = (colour) => colour.slice(0, 3)
+    .map((part) => part / 255)
+    .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const contrast = (first, second) => {
+    const [low, high] = [light(first), light(second)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  for (const part of document.querySelectorAll("details")) part.open = true;
+  return [...document.querySelectorAll("body *")]
+    .filter((one) => !one.closest("svg, script, style, select"))
+    .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((one) => contrast(parts(getComputedStyle(one).color), behind(one)) < 4.5)
+    .map((one) => one.outerHTML.slice(0, 80));
+})()"""
+
+GROUNDS = """[...new Set(
+  [...document.querySelectorAll("figure.picture svg, .diagram .plot, .tools .mark")]
+  .map((one) => getComputedStyle(one).backgroundColor))]"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_pictures_are_seen_in_light_and_dark(window: browser.Browser, scheme: str) -> None:
+    """Text has the contrast that WCAG 2.2 asks for (4.5); pictures keep the ground they are for."""
+    media = [{"name": "prefers-color-scheme", "value": scheme}]
+    window.ask("Emulation.setEmulatedMedia", features=media)
+    try:
+        paper = window.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 22, 22)"}[scheme]
+        assert window.evaluate(PALE_TEXT) == []
+        if scheme == "dark":
+            assert window.evaluate(GROUNDS) == ["rgb(255, 255, 255)"]
+    finally:
+        window.ask("Emulation.setEmulatedMedia", features=[])
