@@ -94,3 +94,19 @@ def test_the_recipe_of_the_image_names_what_is_there() -> None:
     assert set(re.findall(r"\bmake (\w+)", " ".join(commands))) <= set(targets)
     instructions = {line.split()[0] for line in text.splitlines() if line and line[0] not in "# "}
     assert instructions == {"FROM", "RUN", "COPY", "WORKDIR", "ENV", "CMD"}
+
+
+def test_an_image_runs_the_tests_of_the_sample() -> None:
+    """Its base comes from a registry, and its build takes long: whoever has an image names it."""
+    run = shlex.split(os.environ.get("AIRPATH_IMAGE_RUN", ""))
+    if not run:
+        pytest.skip(
+            "no image is named: podman build --file examples/ci/Containerfile --tag airpath . "
+            "and AIRPATH_IMAGE_RUN='podman run --rm --security-opt seccomp=unconfined "
+            "--device /dev/net/tun airpath'"
+        )
+    sample = ["--volume", f"{ROOT / 'examples' / 'retrying-client'}:/sample:ro"]
+    tests = ["pytest", "-q", "-p", "no:cacheprovider", "--airpath-clock=warp", "/sample"]
+    words = [*run[:-1], *sample, run[-1], *tests]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
