@@ -40,6 +40,9 @@ impl LiveLink {
         for (port, credit) in self.credits.given() {
             self.ports[usize::from(port.0)].give_credit(credit)?;
         }
+        let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
+        // In captures a packet is older than the answer to it, which may come before the write returns.
+        let leaving = if keeps_packets { clock() } else { Time::ZERO };
         for (egress, port) in self.egress.iter_mut().zip(&mut self.ports) {
             if !egress.is_empty() {
                 self.has_passed = true;
@@ -48,7 +51,6 @@ impl LiveLink {
                 self.measurements.not_taken += flushed.not_taken;
             }
         }
-        let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
         let emitted = clock();
         self.last_emission = emitted;
         for emission in self.outputs.emissions.drain(..) {
@@ -65,9 +67,9 @@ impl LiveLink {
                 let bytes = egress::damaged_bytes(&pdu);
                 let packet = Packet::whole(&bytes, pdu.header_len);
                 let damage = pdu.damage.as_deref().unwrap_or(&UNDAMAGED);
-                self.recorder.emitted_changed(pdu.id, emission.port, emitted, packet, damage);
+                self.recorder.emitted_changed(pdu.id, emission.port, leaving, packet, damage);
             } else {
-                self.recorder.emitted(pdu.id, emission.port, emitted);
+                self.recorder.emitted(pdu.id, emission.port, leaving);
             }
         }
         Ok(())
