@@ -231,6 +231,14 @@ pub trait Adapter: AsFd + fmt::Debug {
         Ok(())
     }
 
+    /// Gives the machine behind it the credit that found no room before; true if there is still none.
+    ///
+    /// # Errors
+    /// When the way to it is gone.
+    fn owes_credit(&mut self) -> io::Result<bool> {
+        Ok(false)
+    }
+
     /// Credits of the machine behind it that were read, each with its receive stamp (CLOCK_REALTIME, ns).
     fn take_credits(&mut self) -> Vec<(Credit, u64)> {
         Vec::new()

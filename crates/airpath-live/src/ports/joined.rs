@@ -303,6 +303,11 @@ impl Adapter for JoinedPort {
         self.pay()
     }
 
+    fn owes_credit(&mut self) -> io::Result<bool> {
+        self.pay()?;
+        Ok(self.owed.is_some())
+    }
+
     fn take_credits(&mut self) -> Vec<(Credit, u64)> {
         std::mem::take(&mut self.credits)
     }
@@ -358,6 +363,27 @@ mod tests {
         assert_eq!(far.take_credits(), [(credit, 0)]);
         assert!(far.take_credits().is_empty());
         assert_eq!(far.drops_outside_model().unwrap().unreadable, 0);
+    }
+
+    #[test]
+    fn a_credit_that_finds_no_room_is_owed_until_there_is_some() {
+        let (mut near, mut far) = pair();
+        let credit = |taken_packets| Credit { taken_packets, ..Credit::UNLIMITED };
+        let mut given = 0;
+        while !near.owes_credit().unwrap() {
+            given += 1;
+            near.give_credit(credit(given)).unwrap();
+        }
+        assert!(read(&mut far).unwrap().is_empty());
+        assert!(!near.owes_credit().unwrap());
+        let mut came = Vec::new();
+        while came.last() != Some(&(credit(given), 0)) {
+            assert!(read(&mut far).unwrap().is_empty());
+            let more = far.take_credits();
+            assert!(!more.is_empty(), "the last credit did not come");
+            came.extend(more);
+        }
+        assert_eq!(came.len() as u64, given);
     }
 
     #[test]

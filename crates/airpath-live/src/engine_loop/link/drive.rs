@@ -15,6 +15,8 @@ use super::{EVENTS_A_TURN, LiveLink, Unfinished};
 
 /// A machine that is so far behind its clock may have more to do between two packets than one turn takes.
 const FAR_BEHIND: Span = Span::from_millis(2);
+/// Time until a credit that found no room is tried again: a thread makes room, packet by packet.
+const PAY_AGAIN: Span = Span::from_micros(200);
 
 impl LiveLink {
     /// Offers what was read, runs the machine to `now`, and writes what left it; as much of that as fits into
@@ -46,6 +48,15 @@ impl LiveLink {
             // Read ahead of the present, or of an order that took effect before they came.
             let first = self.arrivals.first().map_or(Time::NEVER, |first| first.at);
             self.next_work = self.next_work.min(first).min(self.credits.next());
+        }
+        if self.owes_credit {
+            self.owes_credit = false;
+            for port in &mut self.ports {
+                self.owes_credit |= port.owes_credit()?;
+            }
+            if self.owes_credit {
+                self.next_work = self.next_work.min(now + PAY_AGAIN);
+            }
         }
         Ok(())
     }

@@ -39,6 +39,7 @@ impl LiveLink {
         }
         for (port, credit) in self.credits.given() {
             self.ports[usize::from(port.0)].give_credit(credit)?;
+            self.owes_credit = true;
         }
         let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
         // In captures a packet is older than the answer to it, which may come before the write returns.
