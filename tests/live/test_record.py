@@ -87,3 +87,9 @@ def test_options_and_folders(airpath: Airpath) -> None:
         result = airpath.run("record", *words)
         result.check(2)
         assert message in result.err, words
+    # Nobody has to listen for this to be told.
+    full = airpath.folder("full")
+    (full / "notes.txt").write_text("mine")
+    result = airpath.run("record", "--to", "127.0.0.1:1", "--out", str(full)).check(2)
+    assert "is not empty" in result.err
+    assert [path.name for path in full.iterdir()] == ["notes.txt"]

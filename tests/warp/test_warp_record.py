@@ -58,3 +58,18 @@ def test_long_trains_on_a_slow_path_do_not_wait_for_each_other(warp: Warp) -> No
     ]
     packets = [len(file.read_text().splitlines()) - 1 for file in files]
     assert 1500 * sum(packets) <= 1_000_000
+
+
+def test_results_come_through_bursts_of_losses(warp: Warp) -> None:
+    """The connection beside the load ends no recording, although nothing else passes then."""
+    name, out = warp.airpath.command, warp.airpath.path("recorded")
+    bursts = (
+        '[[hops]]\nname = "path"\n[hops.link]\nrate = "5 Mbit/s"\npropagation = "20 ms"\n'
+        'errors = { type = "gilbert_elliott", per = "packet", good_to_bad = 0.02, '
+        "bad_to_good = 0.1 }\n"
+    )
+    scenario = ("--scenario", warp.airpath.file("bursts.toml", bursts))
+    for seed in (1, 2, 3):
+        record = (name, "record", "--to", "server", "--out", f"{out}-{seed}", "--duration", "5 s")
+        words = (*scenario, "--seed", seed, "--server", f"{name} recv --once", "--", *record)
+        warp.run(*words).check()

@@ -17,7 +17,7 @@ use crate::plan::{Plan, Work};
 use crate::progress::Progress;
 use crate::protocol::{Header, Opening, Record};
 use crate::report::{Endpoints, Report};
-use crate::sockets::{self, TcpOptions};
+use crate::sockets::{self, KeepAlive, TcpOptions};
 use crate::streams::{self, Side, Stream};
 
 /// The port of `airpath recv`, and of iperf3.
@@ -27,6 +27,9 @@ pub const DEFAULT_PORT: u16 = 5201;
 const MOST_CONNECTIONS: usize = 512;
 /// Maximum time for a client's header, over the slowest of links.
 const HEADER_LIMIT: Duration = Duration::from_secs(60);
+/// Probes of a client that has said nothing yet.
+const WHILE_WAITING: KeepAlive =
+    KeepAlive { idle: Duration::from_secs(1), interval: Duration::from_secs(1), probes: 60 };
 /// Pause of the server where the system has no room for another connection.
 const SHORTAGE_WAIT: Duration = Duration::from_millis(100);
 
@@ -149,11 +152,14 @@ impl Server {
                     continue;
                 }
                 let read = move |connection: &TcpStream| {
-                    let head = Opening::read(&mut Hurried::new(connection, HEADER_LIMIT))
-                        .map_err(|error| LoadError::midway(peer, 0, &error))?;
+                    // The client's first word may be lost with each repetition, in a burst that only packets end.
+                    let midway = |error| LoadError::midway(peer, 0, &error);
+                    WHILE_WAITING.set(connection).map_err(midway)?;
+                    let head = Opening::read(&mut Hurried::new(connection, HEADER_LIMIT)).map_err(midway)?;
+                    KeepAlive::end(connection).map_err(midway)?;
                     let idle = Some(sockets::IDLE);
                     let limited = connection.set_read_timeout(idle).and_then(|()| connection.set_write_timeout(idle));
-                    limited.map_err(|error| LoadError::midway(peer, 0, &error))?;
+                    limited.map_err(midway)?;
                     Ok(head)
                 };
                 let begin = |work: Box<dyn FnOnce() -> Option<Result<Report>> + Send>| {

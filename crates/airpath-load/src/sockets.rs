@@ -115,6 +115,14 @@ impl KeepAlive {
         setsockopt(socket, sockopt::TcpKeepCount, &self.probes)?;
         Ok(setsockopt(socket, sockopt::KeepAlive, &true)?)
     }
+
+    /// Has the kernel ask no more.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn end(socket: &TcpStream) -> io::Result<()> {
+        Ok(setsockopt(socket, sockopt::KeepAlive, &false)?)
+    }
 }
 
 /// Listens on `port` of `address`, or of every address of either family.

@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use airpath_clocks::Estimate;
@@ -18,6 +19,7 @@ use airpath_load::error::{LoadError, Result};
 use airpath_load::protocol::Opening;
 use airpath_load::sockets::{tcp_endpoints, tcp_sample};
 
+use crate::phase::hello::{say_hello_behind, say_hello_while_waiting};
 use crate::phase::receive::{Role, Stamped, receive};
 use crate::phase::send::{header_bytes, send};
 use crate::phase::shared::Shared;
@@ -163,8 +165,14 @@ impl Recorder {
         }
         self.connection.set_read_timeout(Some(phase.duration + BEYOND)).map_err(midway)?;
         ask_behind(&self.connection, phase.duration).map_err(midway)?;
-        Message::Begin(*phase).write(&mut &self.connection).map_err(midway)?;
-        match Message::read(&mut &self.connection).map_err(midway)? {
+        let socket = &self.socket;
+        let begun = std::thread::scope(|scope| {
+            let (_waiting, answered) = channel();
+            scope.spawn(move || say_hello_while_waiting(socket, &answered));
+            Message::Begin(*phase).write(&mut &self.connection)?;
+            Message::read(&mut &self.connection)
+        });
+        match begun.map_err(midway)? {
             Message::Begun => {}
             other => return Err(midway(unexpected(&other))),
         }
@@ -193,7 +201,12 @@ impl Recorder {
                 }
             });
             scope.spawn(|| watch(&shared, stop, observe, || drop(tell(Message::Stop))));
-            let told = self.listen(&shared);
+            let told = {
+                let (_waiting, over) = channel();
+                let socket = &self.socket;
+                scope.spawn(move || say_hello_behind(socket, &over, phase.duration));
+                self.listen(&shared)
+            };
             if told.failure.is_some() {
                 shared.abandon();
             }

@@ -31,6 +31,10 @@ pub enum NoFolder {
     Unwritable(String),
 }
 
+fn cannot_make(path: &Path, error: &io::Error) -> NoFolder {
+    NoFolder::Unwritable(format!("cannot make {}: {error}; name another folder with --out", path.display()))
+}
+
 /// A folder that is written.
 #[derive(Debug)]
 pub struct Folder {
@@ -43,17 +47,25 @@ impl Folder {
     /// # Errors
     /// What is wrong with it, and how to mend it.
     pub fn create(path: &Path) -> Result<Folder, NoFolder> {
-        let shown = path.display();
-        let failed = |error: io::Error| {
-            NoFolder::Unwritable(format!("cannot make {shown}: {error}; name another folder with --out"))
-        };
-        place::make_folder(path).map_err(failed)?;
-        if !place::is_empty(path).map_err(failed)? {
-            return Err(NoFolder::NotEmpty(format!(
-                "{shown} is not empty; name a new folder with --out, so that no recording is lost"
-            )));
-        }
+        place::make_folder(path).map_err(|error| cannot_make(path, &error))?;
+        Folder::check(path)?;
         Ok(Folder { path: path.to_owned() })
+    }
+
+    /// Looks whether `path` may be made a folder of a recording: it is not there, or is an empty folder.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how to mend it.
+    pub fn check(path: &Path) -> Result<(), NoFolder> {
+        match place::is_empty(path) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(NoFolder::NotEmpty(format!(
+                "{} is not empty; name a new folder with --out, so that no recording is lost",
+                path.display()
+            ))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(cannot_make(path, &error)),
+        }
     }
 
     /// Writes one file in one step.

@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Scope;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use airpath_clocks::server::Server as ClockServer;
@@ -17,7 +17,7 @@ use airpath_load::error::{LoadError, Result};
 use airpath_load::sockets::tcp_endpoints;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::phase::receive::{Role, Stamped, receive};
+use crate::phase::receive::{Role, Stamped, answer, receive};
 use crate::phase::send::{header_bytes, send};
 use crate::phase::shared::Shared;
 use crate::phase::socket::PathSocket;
@@ -124,18 +124,18 @@ impl Session<'_> {
         // The client says where it is before the first phase, and hears that it was heard.
         let hello = Arc::new(Shared::new(0, &Phase::hello(), false, 0));
         self.phases.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(Arc::clone(&hello));
-        let listening = Arc::clone(&hello);
-        let role = Role { receives: true, feedback: false, says_hello: false };
-        let greeted =
-            std::thread::Builder::new().spawn_scoped(scope, move || receive(&self.socket, &listening, role))?;
-        let mut greeted = Some(greeted);
+        let answering = std::thread::Builder::new().spawn_scoped(scope, move || {
+            // A socket that fails is noticed by the first phase.
+            let _ = answer(&self.socket, &hello);
+        })?;
+        let mut reading = Some(answering);
         loop {
             match Message::read(&mut &*self.connection) {
                 Ok(Message::Begin(phase)) => {
                     // Two threads must not read one socket.
                     self.leave();
-                    greeted.take().map(std::thread::ScopedJoinHandle::join);
-                    self.begin(scope, phase)?;
+                    reading.take().map(ScopedJoinHandle::join);
+                    reading = self.begin(scope, phase)?;
                 }
                 Ok(Message::SentAll(packets)) => self.current().iter().for_each(|shared| shared.expect(packets)),
                 Ok(Message::Stop) => self.current().iter().for_each(|shared| shared.stop()),
@@ -149,14 +149,19 @@ impl Session<'_> {
         }
     }
 
-    fn begin<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, phase: Phase) -> io::Result<()> {
+    /// Begins `phase` in a thread, which answers hellos once that is over; none where the phase is refused.
+    fn begin<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        phase: Phase,
+    ) -> io::Result<Option<ScopedJoinHandle<'scope, ()>>> {
         let reason = match phase.problem() {
             Some(problem) => Some(problem),
             None if !self.socket.knows_peer() => Some("no datagram of the client has arrived"),
             None => None,
         };
         if let Some(reason) = reason {
-            return self.tell(&Message::Refused(reason.into()));
+            return self.tell(&Message::Refused(reason.into())).map(|()| None);
         }
         let shared = {
             let mut phases = self.phases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,14 +172,15 @@ impl Session<'_> {
         };
         ask_behind(self.connection, phase.duration)?;
         self.tell(&Message::Begun)?;
-        std::thread::Builder::new().spawn_scoped(scope, move || {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
             if let Err(error) = self.phase(&phase, &shared) {
                 let _ = self.tell(&Message::Refused(format!("the server cannot go on: {error}")));
                 let _ = self.connection.shutdown(Shutdown::Both);
             }
             shared.finish();
+            let _ = answer(&self.socket, &shared);
         })?;
-        Ok(())
+        Ok(Some(thread))
     }
 
     /// One phase from its beginning to its end.

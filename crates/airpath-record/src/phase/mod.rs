@@ -4,6 +4,7 @@
 //! A phase of a recording at one end: sending and receiving.
 
 pub mod backlog;
+pub mod hello;
 pub mod receive;
 pub mod send;
 pub mod shared;

@@ -129,6 +129,22 @@ pub fn receive(socket: &PathSocket, shared: &Shared, role: Role) -> io::Result<V
     }
 }
 
+/// Answers hellos until `shared` is abandoned.
+///
+/// # Errors
+/// The socket's.
+pub fn answer(socket: &PathSocket, shared: &Shared) -> io::Result<()> {
+    while !shared.abandoned() {
+        while let Some(came) = endure(socket.receive())? {
+            if came.datagram == Datagram::Hello {
+                endure(socket.send(came.phase, Datagram::Welcome, 0).map(Some))?;
+            }
+        }
+        wait(socket)?;
+    }
+    Ok(())
+}
+
 fn wait(socket: &PathSocket) -> io::Result<()> {
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     match poll(&mut fds, PollTimeout::from(WAIT_MS as u16)) {

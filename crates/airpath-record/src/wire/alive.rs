@@ -4,8 +4,9 @@
 //! Signs of life on the connection beside a load.
 //!
 //! On a path whose losses come in bursts of packets, a segment that is lost may be lost again with each repetition, if
-//! nothing else passes in its direction; TCP doubles its timer each time, and is silent for minutes. The answers to
-//! probes of the end that waits are such packets.
+//! nothing else passes in its direction; TCP doubles its timer each time, and is silent for minutes. Probes of TCP do
+//! not help where both ends have sent something: Linux sends none while a segment waits for its acknowledgement. There
+//! hellos by datagrams do, which go on whatever TCP does.
 
 use std::io;
 use std::net::TcpStream;
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use airpath_load::sockets::KeepAlive;
 
-/// Time behind a load until the first probe, so that none is part of the load.
-const BEHIND: Duration = Duration::from_secs(2);
+/// Time behind a load until the first probe or hello, so that none is part of the load.
+pub const BEHIND: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_secs(2);
 /// Probes without an answer for two minutes end a recording.
 const PROBES: u32 = 60;

@@ -84,12 +84,14 @@ fn record(args: &RecordArgs, to: &Target, out: &Path) -> Result<i32> {
     let phases = Phases::of(args)?;
     let interruption = Interruption::watch()?;
     let error = args.simulated_error.unwrap_or_default();
-    let mut recorder = Recorder::connect(&to.host, to.port, error).map_err(|error| failure(&error))?;
-    // Nothing is made before somebody answers.
-    let folder = Folder::create(out).map_err(|refused| match refused {
+    let unfit = |refused| match refused {
         NoFolder::NotEmpty(message) => Failure::usage(message),
         NoFolder::Unwritable(message) => Failure::unwritable(message),
-    })?;
+    };
+    Folder::check(out).map_err(unfit)?;
+    let mut recorder = Recorder::connect(&to.host, to.port, error).map_err(|error| failure(&error))?;
+    // Nothing is made before somebody answers.
+    let folder = Folder::create(out).map_err(unfit)?;
     say!("airpath: recording the path to {} into {}; about {} s", recorder.peer(), out.display(), phases.seconds());
     let mut recording = Recording {
         format_version: FORMAT_VERSION,
