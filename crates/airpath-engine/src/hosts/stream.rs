@@ -19,11 +19,26 @@ use crate::error::{Failure, Result};
 /// Most bytes of one file that are sent at one look.
 const LOOK_BYTES: u64 = 4 << 20;
 
+/// The identity of a file under a name.
+#[derive(Clone, Copy, PartialEq)]
+struct Identity {
+    number: u64,
+    /// Time of its last change in ns, of a file that never grows: the number may be that of one removed before.
+    changed_ns: i128,
+}
+
+impl Identity {
+    fn of(about: &fs::Metadata, grows: bool) -> Identity {
+        let changed_ns = i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec());
+        Identity { number: about.ino(), changed_ns: if grows { 0 } else { changed_ns } }
+    }
+}
+
 /// Files of a run as far as they have been sent.
 #[derive(Default)]
 pub struct Growing {
     /// By name: which file it was, and how much of it went.
-    sent: HashMap<PathBuf, (u64, u64)>,
+    sent: HashMap<PathBuf, (Identity, u64)>,
 }
 
 impl Growing {
@@ -38,11 +53,12 @@ impl Growing {
             let Ok(mut file) = File::open(folder.join(&name)) else { continue };
             let about = file.metadata()?;
             let is_manifest = name == Path::new(files::MANIFEST);
-            let (known, mut from) = self.sent.get(&name).copied().unwrap_or((about.ino(), 0));
-            if is_temporary || (known != about.ino() && !is_manifest) {
+            let identity = Identity::of(&about, !is_manifest);
+            let (known, mut from) = self.sent.get(&name).copied().unwrap_or((identity, 0));
+            if is_temporary || (known != identity && !is_manifest) {
                 continue;
             }
-            if known != about.ino() {
+            if known != identity {
                 from = 0;
             }
             let bytes = about.len().saturating_sub(from).min(LOOK_BYTES);
@@ -57,7 +73,7 @@ impl Growing {
             for chunk in content.chunks(CHUNK_BYTES) {
                 say(&wire::chunk(chunk))?;
             }
-            self.sent.insert(name, (about.ino(), from + content.len() as u64));
+            self.sent.insert(name, (identity, from + content.len() as u64));
         }
         Ok(())
     }
@@ -184,6 +200,16 @@ mod tests {
         }
         look();
         assert_eq!((here("events.arrow").len(), here(files::MANIFEST)), (100_004, b"{1}".to_vec()));
+        // A manifest replaced twice between two looks may have the number of the first one, and is a whole one.
+        let number = |name: &str| fs::metadata(from.path().join(name)).unwrap().ino();
+        let before = number(files::MANIFEST);
+        // The file itself with other contents: what reuse of its number looks like.
+        write(files::MANIFEST, b"{333}");
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+        File::options().write(true).open(from.path().join(files::MANIFEST)).unwrap().set_modified(later).unwrap();
+        assert_eq!(number(files::MANIFEST), before);
+        look();
+        assert_eq!(here(files::MANIFEST), b"{333}");
         assert!(!to.path().join("copy/.events.arrow.new").exists());
     }
 
