@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -558,6 +559,27 @@ def test_bad_hosts_are_told_before_anything_runs(airpath: Airpath, lab: Lab) -> 
     file = scenario(airpath, lab)
     no_ssh = airpath.run("exec", "--scenario", file, "--", "/bin/true", environment=environment)
     assert "ssh" in no_ssh.check(125).err
+
+
+def test_a_second_ssh_that_hangs_holds_up_no_run(airpath: Airpath, lab: Lab) -> None:
+    """The connection for logs gets no answer; the run has its results over the one for packets."""
+    folder, out = airpath.folder("bin"), airpath.path("run")
+    wrapper = folder / "ssh"
+    ssh = shutil.which("ssh")
+    wrapper.write_text(
+        f'#!/bin/sh\nif mkdir {folder}/first 2>/dev/null; then exec {ssh} "$@"; fi\n'
+        f"echo $$ > {folder}/hung\nexec sleep 300\n"
+    )
+    wrapper.chmod(0o755)
+    path = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    words = ("--out", out, "--quiet", "--", "ping", "-c", "3", "-i", "0.5", "server")
+    command = ("exec", "--scenario", scenario(airpath, lab), *words)
+    begun = time.monotonic()
+    airpath.run(*command, user=lab.user, environment=path).check()
+    assert time.monotonic() - begun < 25
+    hung = Path("/proc", (folder / "hung").read_text().strip(), "stat")
+    await_true(lambda: not hung.exists() or hung.read_text().split()[2] == "Z")
+    assert account(out)["network_delay"]["to_host"]["count"] == 3
 
 
 def test_packets_may_go_by_udp(airpath: Airpath, lab: Lab) -> None:

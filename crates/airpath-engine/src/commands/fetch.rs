@@ -96,7 +96,9 @@ pub fn run() -> Result<i32> {
     };
     let recorded = Recorded { part, folder: word("folder"), into: word("into").into() };
     // What cannot be copied now is fetched at the end, when a message says why that fails.
-    if let Ok(connection) = ssh::connect_for_logs(&recorded.part) {
+    // An `ssh` that hangs must not hold up a run that has ended, so that the next order ends this too.
+    let stdin = io::stdin();
+    if let Ok(connection) = ssh::connect_for_logs(&recorded.part, Some(stdin.as_fd())) {
         let _ = copy(&recorded, connection, &orders);
     }
     loop {
@@ -199,7 +201,7 @@ fn take_as_it_comes(connection: &mut Connection, copied: &mut Copied, orders: &O
 
 fn fetch(recorded: &Recorded) -> Result<()> {
     let Recorded { part, folder, into } = recorded;
-    let mut connection = ssh::connect_for_logs(part)?;
+    let mut connection = ssh::connect_for_logs(part, None)?;
     let taken: Result<()> = (|| {
         let broke = |error: io::Error| Failure::new(format!("the connection broke: {error}"));
         connection.say(&Word::Fetch { folder: folder.clone() }).map_err(broke)?;

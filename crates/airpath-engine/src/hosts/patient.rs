@@ -5,29 +5,41 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// A reader that gives up when nothing has come for a while.
-pub struct Patient {
+pub struct Patient<'a> {
     file: File,
     patience: Duration,
+    /// Readable once nobody waits for the rest.
+    until: Option<BorrowedFd<'a>>,
 }
 
-impl Patient {
+impl<'a> Patient<'a> {
     /// A reader of `file`.
-    pub fn new(file: File, patience: Duration) -> Patient {
-        Patient { file, patience }
+    pub fn new(file: File, patience: Duration) -> Patient<'a> {
+        Patient { file, patience, until: None }
+    }
+
+    /// The same reader, which gives up at once when `until` is readable.
+    #[must_use]
+    pub fn until(self, until: Option<BorrowedFd<'a>>) -> Patient<'a> {
+        Patient { until, ..self }
     }
 }
 
-impl Read for Patient {
+impl Read for Patient<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut ends = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+        let ends = std::iter::once(self.file.as_fd()).chain(self.until);
+        let mut ends: Vec<PollFd<'_>> = ends.map(|end| PollFd::new(end, PollFlags::POLLIN)).collect();
         match poll(&mut ends, PollTimeout::try_from(self.patience).unwrap_or(PollTimeout::MAX)) {
             Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) if ends.get(1).is_some_and(|until| until.any() == Some(true)) => {
+                Err(io::Error::other("nobody waits for it any more"))
+            }
             Ok(_) => self.file.read(buffer),
             Err(errno) => Err(errno.into()),
         }

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -61,28 +61,28 @@ enum Missing {
 /// # Errors
 /// With what to do: no `ssh`, no such host, no rights, no engine, another version.
 pub fn connect(part: &Part, install: bool) -> Result<Connection> {
-    connect_for(part, install, FOR_PACKETS)
+    connect_for(part, install, FOR_PACKETS, None)
 }
 
-/// Connects to the engine of `part` to fetch its log.
+/// Connects to the engine of `part` to fetch its log; gives up at once when `until` is readable.
 ///
 /// # Errors
 /// As [`connect`].
-pub fn connect_for_logs(part: &Part) -> Result<Connection> {
-    connect_for(part, false, FOR_LOGS)
+pub fn connect_for_logs(part: &Part, until: Option<BorrowedFd<'_>>) -> Result<Connection> {
+    connect_for(part, false, FOR_LOGS, until)
 }
 
-fn connect_for(part: &Part, install: bool, quality: &str) -> Result<Connection> {
+fn connect_for(part: &Part, install: bool, quality: &str, until: Option<BorrowedFd<'_>>) -> Result<Connection> {
     if part.config.is_some() && path_of("ssh").is_none() {
         return Err(Failure::new(format!(
             "host `{}` is reached by `ssh`, which is not on this host: install it (Debian: openssh-client)",
             part.name
         )));
     }
-    let mut answer = try_to_connect(part, quality);
+    let mut answer = try_to_connect(part, quality, until);
     if let (Err(Missing::Engine(_)), true) = (&answer, install) {
         install_engine(part)?;
-        answer = try_to_connect(part, quality);
+        answer = try_to_connect(part, quality, until);
     }
     answer.map_err(|why| match why {
         Missing::Other(what) => Failure::new(what),
@@ -94,7 +94,11 @@ fn connect_for(part: &Part, install: bool, quality: &str) -> Result<Connection> 
     })
 }
 
-fn try_to_connect(part: &Part, quality: &str) -> std::result::Result<Connection, Missing> {
+fn try_to_connect(
+    part: &Part,
+    quality: &str,
+    until: Option<BorrowedFd<'_>>,
+) -> std::result::Result<Connection, Missing> {
     let name = about(part);
     let failed = |error: io::Error| Missing::Other(format!("{name}: cannot start ssh: {error}"));
     let started = start_command(part, quality).and_then(|mut command| command.spawn());
@@ -104,7 +108,7 @@ fn try_to_connect(part: &Part, quality: &str) -> std::result::Result<Connection,
     };
     let (input, output) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stdin)));
     let mut connection = Connection { child, input, output, clock_identity: String::new() };
-    match greet(&name, &connection) {
+    match greet(&name, &connection, until) {
         Ok(clock_identity) => {
             connection.clock_identity = clock_identity;
             Ok(connection)
@@ -118,9 +122,9 @@ fn try_to_connect(part: &Part, quality: &str) -> std::result::Result<Connection,
 }
 
 /// Hears the engine's greeting: the identity of its host's clock, if it is of this version.
-fn greet(name: &str, connection: &Connection) -> std::result::Result<String, Missing> {
+fn greet(name: &str, connection: &Connection, until: Option<BorrowedFd<'_>>) -> std::result::Result<String, Missing> {
     let failed = |error: io::Error| Missing::Other(format!("{name}: {error}"));
-    let mut reader = Patient::new(connection.input.try_clone().map_err(failed)?, PATIENCE);
+    let mut reader = Patient::new(connection.input.try_clone().map_err(failed)?, PATIENCE).until(until);
     let lost = |error: io::Error| match error.kind() {
         io::ErrorKind::TimedOut => Missing::Other(format!("{name}: no answer for {} s", PATIENCE.as_secs())),
         _ => Missing::Other(format!("{name}: {error}")),
