@@ -124,7 +124,8 @@ impl Scenario {
         problems.extend(self.address_problems());
         let Some((_, (_, place))) = placed().next() else { return problems };
         if self.paths.len() > 1 || self.is_cell() {
-            let message = "hops on several hosts are those of one path; a cell, or several paths, run on one host";
+            let message = "hops on several hosts are those of one path; leave `host` out where there are users of a cell, \
+                           or several paths, or write a scenario with one path for each run";
             problems.push(Diagnostic::at(place, KEY, message));
         } else if problems.is_empty() && paths.len() == 1 {
             problems.extend(self.order_problem());
