@@ -186,7 +186,7 @@ export const TEXT = {
     open: "Open",
     packet: (number: number) => `Packet ${number}`,
     way: "Its way",
-    bytes: (end: string) => `Bytes at the ${end}`,
+    bytes: (end: string, way: "in" | "out") => (way === "in" ? `Bytes into the link, at the ${end}` : `Bytes out of the link, at the ${end}`),
     event: "Event",
     where: "Where",
     time: "Time (s)",

@@ -169,6 +169,7 @@ Examples:
   airpath log results/train
   airpath log results/train --kind dropped --json
   airpath log results/train --tcpdump
+  airpath log results/train --pdu 17 --headers
   airpath log results/train --tcp --from '2 s' --to '3 s'
   airpath log results/train --mahimahi --direction downlink > downlink.log";
 
@@ -460,6 +461,9 @@ pub struct LogArgs {
     /// Print the TCP state at both ends instead of events (see --tcp-state of airpath exec).
     #[arg(long, conflicts_with_all = ["tcpdump", "mahimahi", "user", "hop", "bearer", "direction", "kind", "origin", "pdu", "filter"])]
     pub tcp: bool,
+    /// Print the headers of the packet --pdu field by field, as the captures of both ends have it.
+    #[arg(long, requires = "pdu", conflicts_with_all = ["tcpdump", "tcp", "mahimahi", "user", "hop", "bearer", "direction", "kind", "origin", "filter", "from", "to"])]
+    pub headers: bool,
     /// Print JSON, one object per line.
     #[arg(long)]
     pub json: bool,

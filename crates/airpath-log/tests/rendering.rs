@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use airpath_core::{Direction, EventKind};
-use airpath_log::render::{Filter, RenderError, Rendered, events_json, events_table, tcpdump};
+use airpath_log::render::{Filter, RenderError, Rendered, events_json, events_table, headers, tcpdump};
 use airpath_log::{Level, Snaplen};
 
 type Render = fn(&Path, &Filter, &mut dyn Write) -> Result<Rendered, RenderError>;
@@ -66,6 +66,30 @@ fn packets_with_their_fates() {
     assert_eq!(lines(Filter { kind: Some(EventKind::Dropped), ..Filter::default() }), 2);
     assert_eq!(lines(Filter { direction: Some(Direction::Uplink), ..Filter::default() }), 4);
     assert_eq!(lines(Filter { pdu: Some(3), ..Filter::default() }), 1);
+}
+
+#[test]
+fn a_packet_with_its_headers_at_both_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    common::run(folder.path(), Level::Packets, Snaplen::default(), 4);
+    let mut out = Vec::new();
+    let rendered = headers(folder.path(), 1, true, &mut out).unwrap();
+    let lines: Vec<serde_json::Value> =
+        String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rendered.lines, lines.len() as u64);
+    let ways: Vec<&str> = lines.iter().filter_map(|seen| seen["way"].as_str()).collect();
+    assert_eq!(ways, ["in", "out"]);
+    for seen in &lines {
+        let names: Vec<&str> =
+            seen["layers"].as_array().unwrap().iter().filter_map(|one| one["layer"].as_str()).collect();
+        assert_eq!(names[..2], ["IPv4", "TCP"], "{seen}");
+    }
+    let mut shown = Vec::new();
+    headers(folder.path(), 1, false, &mut shown).unwrap();
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.starts_with("packet 1 as it entered the link at the "), "{shown}");
+    assert!(shown.contains("     22  destination port"), "{shown}");
+    assert_eq!(headers(folder.path(), 99, true, &mut Vec::new()).unwrap(), Rendered::default());
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod captures;
 mod edits;
 mod ethernet;
 mod expressions;
+mod fields;
 mod headers;
 mod printed;
 mod random_expressions;

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from airpath.capture import CaptureError, read_packet
 from airpath.facts import FILES, raw
 from airpath.run import RunError, load_run
+from airpath.ui import engine
 from airpath.ui.errors import UiError, not_found
 from airpath.ui.feed import BIN_NS, Feed, tcp_curves
 
@@ -256,14 +257,11 @@ def packet(run: Run, pdu: int) -> dict[str, Any]:
         pl.col(name).cast(pl.String) if rows[name].dtype == pl.Categorical() else pl.col(name)
         for name in shown
     ).to_dicts()
-    from airpath.ui.dissect import dissected
+    return {"pdu": pdu, "way": way, "seen": _seen(run, pdu)}
 
-    seen: dict[str, Any] = {}
-    for end in ("client", "server"):
-        try:
-            content = read_packet(run.directory / f"{end}.pcapng", pdu)
-        except (OSError, CaptureError):
-            content = None
-        if content:
-            seen[end] = {"hex": content.hex(), "fields": dissected(content)}
-    return {"pdu": pdu, "way": way, "bytes": seen}
+
+def _seen(run: Run, pdu: int) -> list[dict[str, Any]]:
+    """Return the bytes and headers of a packet at each end that captured it."""
+    words = ["log", str(run.directory), "--pdu", str(pdu), "--headers", "--json"]
+    # Runs without captures have none, and packets of background loads have no bytes.
+    return [json.loads(line) for line in engine.ask(words).stdout.splitlines()]

@@ -126,8 +126,11 @@ export interface PacketWay {
     state: string;
     emitted_ns: number | null;
   }[];
-  bytes: Record<
-    string,
-    { hex: string; fields: { layer: string; fields: { name: string; at: number; size: number; text: string }[] }[] }
-  >;
+  seen: {
+    end: string;
+    way: "in" | "out";
+    length: number;
+    hex: string;
+    layers: { layer: string; fields: { name: string; at: number; size: number; text: string }[] }[];
+  }[];
 }

@@ -5,13 +5,14 @@
 
 mod mahimahi;
 
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use airpath_log::manifest::Status;
 use airpath_log::read::capture::CaptureLog;
 use airpath_log::render::{
-    Filter, RenderError, TimeRange, events_json, events_table, parse_direction, parse_kind, parse_origin,
-    tcp_state_json, tcp_state_table, tcpdump,
+    Filter, RenderError, Rendered, TimeRange, events_json, events_table, headers, parse_direction, parse_kind,
+    parse_origin, tcp_state_json, tcp_state_table, tcpdump,
 };
 use airpath_log::{LogError, Manifest, Places, Snaplen, files, folder};
 use airpath_packet::PacketFilter;
@@ -41,6 +42,7 @@ pub fn run(args: &LogArgs) -> Result<i32> {
     };
     let range = TimeRange { from_ns: filter.from_ns, to_ns: filter.to_ns };
     let rendered = match (args.tcpdump, args.json, args.mahimahi) {
+        _ if args.headers => headers_of(args, &mut out)?.map_err(told)?,
         _ if args.tcp && args.json => tcp_state_json(&args.dir, range, &mut out).map_err(told)?,
         _ if args.tcp => tcp_state_table(&args.dir, range, &mut out).map_err(told)?,
         (_, _, true) => {
@@ -80,6 +82,24 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         }
     }
     Ok(0)
+}
+
+/// Prints the headers of one packet; a packet of which no end has a capture is an error.
+fn headers_of(args: &LogArgs, out: &mut dyn Write) -> Result<std::result::Result<Rendered, RenderError>> {
+    let pdu = args.pdu.unwrap_or_default();
+    // A reader that goes away must not look like a packet that is not there.
+    let mut text = Vec::new();
+    let rendered = headers(&args.dir, pdu, args.json, &mut text);
+    if matches!(rendered, Ok(Rendered { lines: 0, .. })) {
+        return Err(Failure::usage(format!(
+            "no capture of {} has packet {pdu}; packets are captured with --log packets, the default with --out",
+            args.dir.display()
+        )));
+    }
+    match out.write_all(&text) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Ok(Err(error.into())),
+        _ => Ok(rendered),
+    }
 }
 
 /// Says what of the captures beside the log cannot be read.

@@ -8,7 +8,7 @@ use airpath_live::packet_bytes::{ChecksumWork, Segmenter, complete_checksum, noi
 use airpath_live::ports::{OffloadHeader, Segmentation};
 use airpath_packet::edit::{ecn_of, set_ecn, shorten};
 use airpath_packet::flow::flow_number;
-use airpath_packet::protocols::{PROTOCOLS, Packet, Sequences, Told, describe};
+use airpath_packet::protocols::{PROTOCOLS, Packet, Sequences, Told, describe, layers};
 use airpath_packet::{Headers, PacketFilter};
 
 const HEAD_BYTES: usize = 10;
@@ -34,6 +34,9 @@ pub fn run(input: &[u8]) {
     for kept in [packet.len(), packet.len() / 2, 20.min(packet.len())] {
         assert!(!describe(&packet[..kept], packet.len() as u32, &mut sequences).is_empty());
         protocols(&Packet::new(&packet[..kept], packet.len() as u32));
+        for field in layers(&packet[..kept], packet.len() as u32).iter().flat_map(|layer| &layer.fields) {
+            assert!(field.offset + field.bytes <= kept, "{field:?} in {kept} bytes");
+        }
     }
 }
 

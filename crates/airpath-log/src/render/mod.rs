@@ -1,17 +1,19 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! A run's log as text: a table of events, JSON lines, or packets as tcpdump shows them.
+//! A run's log as text: a table of events, JSON lines, packets as tcpdump shows them, or one packet field by field.
 
 mod contents;
 mod fate;
 mod filter;
+mod headers;
 mod mahimahi;
 mod packets;
 mod table;
 mod tcp_state;
 
 pub use filter::{Filter, FilterError, parse_direction, parse_kind, parse_origin};
+pub use headers::headers;
 pub use mahimahi::{MahimahiLog, Opportunities, mahimahi};
 pub use packets::tcpdump;
 pub use table::{events_json, events_table};

@@ -9,6 +9,7 @@
 
 mod dns;
 mod dns_records;
+mod fields;
 mod http;
 mod icmp;
 mod icmp6;
@@ -26,6 +27,7 @@ pub mod tls;
 mod udp;
 mod udp_lite;
 
+pub use fields::{Field, Layer, layers};
 pub use packet::Packet;
 use packet::{long, word};
 pub use sequences::Sequences;
