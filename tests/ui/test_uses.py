@@ -107,7 +107,7 @@ def test_comments_outlive_changes_in_forms(page: Page) -> None:
 
 @IN_BROWSER
 def test_a_blackout_cuts_the_link_for_its_time(page: Page, served: Served, link: str) -> None:
-    run = started(served, "cut", link, "ping -i 0.05 -w 30 server")
+    run = started(served, "cut", link, "ping -i 0.05 -w 300 server")
     page.get_by_role("link", name="Drive", exact=True).click()
     page.get_by_role("button", name=f"Follow Run {run['run']}").click()
     page.get_by_text("One-way delay").wait_for()
