@@ -15,6 +15,8 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 /// Routing header, an extension header of IPv6 (RFC 8200).
 pub const ROUTING: u8 = 43;
+/// Generic Routing Encapsulation (RFC 2784).
+pub const GRE: u8 = 47;
 /// Fragment header, an extension header of IPv6 (RFC 8200).
 pub const FRAGMENT: u8 = 44;
 /// Internet Control Message Protocol for IPv6 (RFC 4443).

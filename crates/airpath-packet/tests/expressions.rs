@@ -179,7 +179,11 @@ fn words_of_recognisers_choose_by_contents() {
     hello.extend([0, 0, 2, 0x13, 1, 1, 0, 0, 20, 0, 0, 0, 16, 0, 14, 0, 0, 11]);
     hello.extend(b"example.org");
     let tls = over_tcp(&hello);
-    let all = [("rtp", &rtp), ("rtcp", &rtcp), ("quic", &quic), ("dns", &dns), ("http", &http), ("tls", &tls)];
+    let lcp = [0xff, 3, 0xc0, 0x21, 9, 7, 0, 8, 1, 2, 3, 4];
+    let in_gre = |flags: u8, frame: &[u8]| [&[flags, 1, 0x88, 0x0b, 0, 12, 0, 24, 0, 0, 0, 5], frame].concat();
+    let ppp = ipv4(47, [1, 2], 0, &in_gre(0x30, &lcp));
+    let all =
+        [("rtp", &rtp), ("rtcp", &rtcp), ("quic", &quic), ("dns", &dns), ("http", &http), ("tls", &tls), ("ppp", &ppp)];
     for (word, _) in all {
         for (other, packet) in all {
             assert_eq!(matches(word, packet), word == other, "{word} of a packet of {other}");
@@ -188,6 +192,13 @@ fn words_of_recognisers_choose_by_contents() {
     let reads_contents = |text| PacketFilter::parse(text).unwrap().reads_contents();
     assert!(reads_contents("udp and not (tcp or rtp)") && reads_contents("sni example.org"));
     assert!(!reads_contents("udp and not (tcp[13] = 2 or port 53)"));
+    assert!(matches("ppp", &over_udp([1_701, 1_701], &[&[0, 2, 0, 7, 0, 9], &lcp[..]].concat())));
+    // A control message, another port, an acknowledgement alone, other contents of GRE.
+    let control = [0x80, 2, 0, 7, 0, 0, 0, 1, 0, 2, 0xc0, 0x21];
+    assert!(!matches("ppp", &over_udp([1_701, 1_701], &control)));
+    assert!(!matches("ppp", &over_udp([1_700, 1_702], &[&[0, 2, 0, 7, 0, 9], &lcp[..]].concat())));
+    assert!(!matches("ppp", &ipv4(47, [1, 2], 0, &in_gre(0x30, &[]))));
+    assert!(!matches("ppp", &ipv4(47, [1, 2], 0, &in_gre(0x10, &lcp))));
     assert!(matches("quic", &short));
     assert!(matches("rtp ssrc 9 and rtp payload-type 96", &rtp));
     assert!(!matches("rtp ssrc 8", &rtp) && !matches("rtp payload-type 0", &rtp));
@@ -240,7 +251,7 @@ proptest! {
         if let Ok(filter) = PacketFilter::parse(&text) {
             filter.matches(&bytes, length);
         }
-        for filter in EXPRESSIONS.iter().chain(&["rtp", "rtcp", "quic", "dns", "http", "tls", "sni a"]) {
+        for filter in EXPRESSIONS.iter().chain(&["rtp", "rtcp", "quic", "dns", "http", "tls", "ppp", "sni a"]) {
             PacketFilter::parse(filter).unwrap().matches(&bytes, length);
         }
     }

@@ -15,6 +15,7 @@ mod icmp;
 mod icmp6;
 mod packet;
 pub mod ppp;
+mod ppp_tunnels;
 mod printable;
 mod quic;
 mod rtcp;
@@ -72,6 +73,7 @@ pub const PROTOCOLS: &[Protocol] = &[
     icmp6::PROTOCOL,
     dns::PROTOCOL,
     http::PROTOCOL,
+    ppp_tunnels::PROTOCOL,
     quic::PROTOCOL,
     rtcp::PROTOCOL,
     rtp::PROTOCOL,

@@ -5,7 +5,7 @@
 
 use std::net::Ipv6Addr;
 
-use super::{PROTOCOLS, Packet, Sequences, Told, long, word};
+use super::{PROTOCOLS, Packet, Sequences, Told, contents, long, word};
 use crate::headers::IPV6_BYTES;
 use crate::protocol::{DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ROUTING, TCP, UDP, UDP_LITE};
 
@@ -79,7 +79,10 @@ fn upper(packet: &Packet<'_>, protocol: u8, sequences: &mut Sequences) -> String
     match known.and_then(|known| (known.prints)(packet, sequences)) {
         Some(Told::Instead(text) | Told::Behind(text)) => text,
         None if protocol == NOTHING => "no next header".into(),
-        None => format!(" ip-proto-{protocol} {}", packet.upper_length()),
+        None => match contents(packet, sequences) {
+            Some(Told::Instead(text)) => text,
+            _ => format!(" ip-proto-{protocol} {}", packet.upper_length()),
+        },
     }
 }
 

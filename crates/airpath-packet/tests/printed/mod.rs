@@ -312,6 +312,36 @@ fn frames_of_ppp() {
 }
 
 #[test]
+fn frames_of_ppp_in_tunnels() {
+    let lcp = [0xff, 3, 0xc0, 0x21, 1, 7, 0, 14, 1, 4, 5, 0xdc, 5, 6, 1, 2, 3, 4];
+    let inside = ip4(17, &udp(1_000, 2_000, b"a"));
+    let frames =
+        [lcp.to_vec(), lcp[2..].to_vec(), joined(&[&[0xff, 3, 0, 0x21], &inside]), joined(&[&[0x21], &inside])];
+    let mut packets = Vec::new();
+    for frame in &frames {
+        let long = (frame.len() as u16).to_be_bytes();
+        for (flags, numbers) in [([0x30, 1], &[0, 0, 0, 5][..]), ([0x30, 0x81], &[0, 0, 0, 5, 0, 0, 0, 3])] {
+            let head = joined(&[&flags, &[0x88, 0x0b], &long, &[0, 24], numbers]);
+            packets.extend([ip4(47, &joined(&[&head, frame])), ip6(47, &joined(&[&head, frame]))]);
+        }
+        for (flags, fields) in [
+            ([0, 2], &[0, 7, 0, 9][..]),
+            ([0x0a, 2], &[0, 7, 0, 9, 0, 1, 0, 2, 0, 2, 0, 0]),
+            ([0x01, 2], &[0, 7, 0, 9]),
+            ([0x40, 2], &[0, 60, 0, 7, 0, 9]),
+        ] {
+            // One that states its length has that one.
+            let more =
+                vec![0; if flags[0] == 0x40 { 60_usize.saturating_sub(2 + fields.len() + frame.len()) } else { 0 }];
+            packets.push(ip4(17, &udp(1_701, 1_701, &joined(&[&flags, fields, frame, &more]))));
+        }
+    }
+    let count = compare(&packets, &[], equal);
+    assert!([0, packets.len()].contains(&count));
+    assert!(ours(&packets).iter().all(|line| line.contains("LCP, Conf-Request") || line.contains("UDP, length 1")));
+}
+
+#[test]
 fn no_beginning_of_a_packet_is_too_short() {
     let mut all = [icmp(), icmp6(), extended()].concat();
     all.extend(dns_messages(&mut Random(14)).iter().map(|(port, message)| ip4(17, &udp(9, *port, message))));
