@@ -336,12 +336,6 @@ impl EngineLoop {
             let mut kept: Option<Kept> = None;
             match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
-                Step::Watch { deadline_ns } => {
-                    known_ns = self.waiter.watch_clock(deadline_ns)?;
-                    spin.watched(known_ns - now_ns);
-                    awaited = true;
-                    self.waiter.poll(&mut note)?;
-                }
                 Step::Nap { wake_ns, deadline_ns } => {
                     let mut polled = false;
                     if wake_ns > now_ns {

@@ -23,13 +23,6 @@ const WANTED: f64 = 0.995;
 const NEAR_THE_BEST: f64 = 0.005;
 /// Unused budget is kept for at most this long a burst of deadlines.
 const CREDIT_LIMIT_NS: u64 = 5_000_000;
-/// A sleep costs about as much processor time as watching the clock for so long, and may end much later.
-const LEAST_SLEEP_NS: u64 = 20_000;
-/// Time after which the loop sleeps however briefly: the watchdog and the kernel take a real-time thread that never does
-/// for stuck.
-const LONGEST_AWAKE_NS: u64 = 100_000_000;
-/// The kernel may find the time of a shorter sleep over before the sleep begins.
-const LEAST_REAL_SLEEP_NS: u64 = 5_000;
 /// Half of the usual bound on lateness.
 const BATCH_NAP_NS: u64 = 500_000;
 /// Lateness above this, in ns, is the scheduler's doing, and no margin would cover it.
@@ -80,8 +73,6 @@ pub struct Spin {
     spun_ns: u64,
     /// True while an adaptive margin is not worth its cost.
     rests: bool,
-    /// Time of the last sleep, as far as it was asked for here.
-    slept_at_ns: u64,
     course: MarginCourse,
 }
 
@@ -106,7 +97,6 @@ impl Spin {
             interval_ns: 0,
             spun_ns: 0,
             rests: false,
-            slept_at_ns: now_ns,
             course: MarginCourse {
                 start_ns: margin_ns,
                 end_ns: margin_ns,
@@ -140,18 +130,6 @@ impl Spin {
             self.course.unaffordable += 1;
             0
         }
-    }
-
-    /// True if the loop is to sleep until a deadline at `deadline_ns`, rather than watch the clock until then because a
-    /// sleep would cost no less. Such watching is not paid from the budget.
-    pub fn is_worth_a_sleep(&mut self, now_ns: u64, deadline_ns: u64) -> bool {
-        let adapts = matches!(self.policy, SpinPolicy::Auto(auto) if auto.budget_ppm > 0) && !self.rests;
-        let is_near = deadline_ns.saturating_sub(now_ns) < LEAST_SLEEP_NS;
-        let is_worth = !(adapts && is_near) || now_ns.saturating_sub(self.slept_at_ns) > LONGEST_AWAKE_NS;
-        if is_worth && deadline_ns.saturating_sub(now_ns) >= LEAST_REAL_SLEEP_NS {
-            self.slept_at_ns = now_ns;
-        }
-        is_worth
     }
 
     /// The shortest time to sleep where nothing but departures calls for a wake-up.
@@ -225,11 +203,6 @@ impl Spin {
     pub fn spent(&mut self, nanoseconds: u64) {
         self.spun_ns += nanoseconds;
         self.credit_ns = self.credit_ns.saturating_sub(nanoseconds);
-    }
-
-    /// Notes `nanoseconds` of watching the clock in place of a sleep.
-    pub fn watched(&mut self, nanoseconds: u64) {
-        self.spun_ns += nanoseconds;
     }
 
     /// Time spent watching the clock since the run began, in ns.

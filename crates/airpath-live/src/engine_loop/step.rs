@@ -17,11 +17,6 @@ pub enum Step {
         /// Deadline of the wake-up.
         deadline_ns: u64,
     },
-    /// Watch the clock until `deadline_ns`, which is too near to sleep.
-    Watch {
-        /// Deadline.
-        deadline_ns: u64,
-    },
     /// Sleep until `wake_ns`, long before anything is due, or until something can be read.
     Beat {
         /// Time to wake up.
@@ -53,9 +48,6 @@ impl Step {
         if deadline_ns - now_ns <= unread_ns {
             // Nothing that comes now is due before the deadline: sleep through its arrival.
             let deadline_ns = deadline_ns.max(now_ns + spin.least_nap_ns().min(unread_ns));
-            if !spin.is_worth_a_sleep(now_ns, deadline_ns) {
-                return Step::Watch { deadline_ns };
-            }
             return Step::Nap { wake_ns: deadline_ns - spin.margin_ns(now_ns).min(deadline_ns), deadline_ns };
         }
         let beat_ns = now_ns.saturating_add(heartbeat_ns);
@@ -85,15 +77,6 @@ mod tests {
             assert_eq!(next(policy, NOW_NS, 1_000_000), Step::Look);
             assert_eq!(next(policy, NOW_NS - 1, 1_000_000), Step::Look);
         }
-    }
-
-    #[test]
-    fn it_watches_the_clock_where_a_deadline_is_too_near_to_sleep() {
-        let near = NOW_NS + 10_000;
-        assert_eq!(next(SpinPolicy::USUAL, near, 200_000), Step::Watch { deadline_ns: near });
-        assert_eq!(next(SpinPolicy::Off, near, 200_000), Step::Nap { wake_ns: near, deadline_ns: near });
-        // Ports that must not be left unread are waited for.
-        assert!(matches!(next(SpinPolicy::USUAL, near, 9_999), Step::Sleep { .. }));
     }
 
     #[test]

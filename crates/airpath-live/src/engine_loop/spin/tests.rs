@@ -191,27 +191,3 @@ fn an_adaptive_margin_rests_while_departures_are_late_by_choice() {
     fixed.rest(true);
     assert_eq!(fixed.margin_ns(0), 50_000);
 }
-
-#[test]
-fn the_clock_is_watched_until_deadlines_that_are_too_near_to_sleep() {
-    let mut auto = Spin::new(SpinPolicy::USUAL, 0);
-    assert!(!auto.is_worth_a_sleep(0, LEAST_SLEEP_NS - 1));
-    assert!(auto.is_worth_a_sleep(0, LEAST_SLEEP_NS));
-    auto.watched(5_000_000);
-    assert_eq!((auto.spun_ns(), auto.margin_ns(0) > 0), (5_000_000, true));
-    let without_budget = SpinPolicy::Auto(AutoSpin { budget_ppm: 0, ..AutoSpin::USUAL });
-    for policy in [SpinPolicy::Off, SpinPolicy::Batch, SpinPolicy::Margin(50_000), without_budget] {
-        assert!(Spin::new(policy, 0).is_worth_a_sleep(0, 1));
-    }
-    auto.rest(true);
-    assert!(auto.is_worth_a_sleep(0, 1));
-}
-
-#[test]
-fn a_loop_that_is_always_busy_sleeps_now_and_then() {
-    let mut auto = Spin::new(SpinPolicy::USUAL, 0);
-    let sleeps = (0..SECOND_NS).step_by(10_000).filter(|now_ns| auto.is_worth_a_sleep(*now_ns, now_ns + 5_000));
-    let times: Vec<u64> = sleeps.collect();
-    assert_eq!(times.len() as u64, SECOND_NS / (LONGEST_AWAKE_NS + 10_000));
-    assert!(times.windows(2).all(|pair| pair[1] - pair[0] == LONGEST_AWAKE_NS + 10_000));
-}
