@@ -27,6 +27,8 @@ pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     link: Link<E>,
     /// Next due time, as of the last call that changed anything.
     due: Time,
+    /// The same of the stages before the medium.
+    receives: Time,
 }
 
 impl Hop<EntityModel, UserMedium> {
@@ -92,7 +94,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     }
 
     fn of_link(link: Link<E>, medium: M) -> Hop<E, M> {
-        let mut hop = Hop { medium, link, due: Time::NEVER };
+        let mut hop = Hop { medium, link, due: Time::NEVER, receives: Time::NEVER };
         // An entity may have something to say before the first packet.
         for direction in Direction::ALL {
             hop.ask(Time::ZERO, direction);
@@ -152,12 +154,13 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// Asks every part for its deadline: once after a change, not at every look.
     #[inline]
     fn note_due(&mut self) {
-        let mut next = self.medium.next_deadline().min(self.link.hears_at());
+        let (mut receives, mut ages) = (self.link.hears_at(), Time::NEVER);
         for (lane, end) in self.link.lanes.iter().zip(&self.link.ends) {
-            next = next.min(lane.arrives).min(lane.queue.next_deadline()).min(end.next_deadline());
-            next = next.min(lane.impairment.next_deadline());
+            receives = receives.min(lane.arrives).min(end.next_deadline()).min(lane.impairment.next_deadline());
+            ages = ages.min(lane.queue.next_deadline());
         }
-        self.due = next;
+        self.receives = receives;
+        self.due = receives.min(ages).min(self.medium.next_deadline());
     }
 
     /// An instant before which no packet leaves the hop unless one is offered or parameters change;
@@ -212,7 +215,9 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// Runs one round of the stages that are due at `at`; the packets that leave the hop are handed
     /// to `leave`.
     pub fn step(&mut self, at: Time, cx: &mut Cx<'_>, leave: impl FnMut(Direction, Pdu, &mut Cx<'_>)) {
-        self.receive(at, cx);
+        if self.receives <= at {
+            self.receive(at, cx);
+        }
         self.step_own_medium(at, cx);
         self.send(at, cx, leave);
     }

@@ -490,7 +490,7 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
 
     /// An instant before which hops with media of their own and transfers let no packet out.
     pub(crate) fn next_departure(&self) -> Time {
-        let departure = self.hops.iter().map(Hop::next_departure).min().unwrap_or(Time::NEVER);
+        let departure = self.hops.iter().map(Hop::next_departure).fold(Time::NEVER, Time::min);
         // A state may shorten delays, and a transfer may reach a hop without any.
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
         let released = self
@@ -545,7 +545,7 @@ impl<E: LinkEntity, M: Medium> Agenda for Path<E, M> {
 
     #[inline]
     fn due(&self) -> (Time, Next) {
-        let service = self.hops.iter().map(Hop::next_deadline).min().unwrap_or(Time::NEVER);
+        let service = self.hops.iter().map(Hop::next_deadline).fold(Time::NEVER, Time::min);
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
         // At equal times the earlier line wins.
         let mut next = (service, Next::Service);

@@ -115,9 +115,14 @@ impl Default for QueueConfig {
 }
 
 /// The input queue of one direction of a hop, whose kind may change.
+///
+/// A hop looks at length and deadline many times for each packet, and both change only when the queue is
+/// touched: they are kept here, and a look is a load instead of a branch over all kinds.
 #[derive(Clone, Debug)]
 pub struct InputQueue {
     queue: Queue,
+    length: QueueLength,
+    due: Time,
     key: DrawKey,
     direction: Direction,
     /// Number of times that it has begun anew: a queue that comes back must not repeat the draws of its first
@@ -130,13 +135,8 @@ impl InputQueue {
     pub fn new(config: &QueueConfig, key: DrawKey, direction: Direction) -> InputQueue {
         let mut queue = Queue::new(config, key);
         queue.serve(direction);
-        InputQueue { queue, key, direction, generation: 0 }
-    }
-
-    /// The same for the direction of the queue of which this one, still empty, is a part.
-    fn serve(&mut self, direction: Direction) {
-        self.direction = direction;
-        self.queue.serve(direction);
+        let (length, due) = (queue.length(), queue.next_deadline());
+        InputQueue { queue, length, due, key, direction, generation: 0 }
     }
 
     /// Changes the parameters at `at`; what is queued stays, in its order and as old as it is.
@@ -147,6 +147,7 @@ impl InputQueue {
             let packets = self.queue.hand_over();
             self.begin_anew(config, packets, at);
         }
+        self.note();
     }
 
     /// Becomes a new queue that has taken over `packets` at `at`.
@@ -155,26 +156,68 @@ impl InputQueue {
         self.queue = Queue::new(config, self.key.child("generation", self.generation));
         self.queue.serve(self.direction);
         self.queue.take_over(packets, at);
+        self.note();
+    }
+
+    /// To be called after everything that may change the length or the deadline.
+    #[inline]
+    fn note(&mut self) {
+        self.length = self.queue.length();
+        self.due = self.queue.next_deadline();
     }
 }
 
-impl std::ops::Deref for InputQueue {
-    type Target = Queue;
-    fn deref(&self) -> &Queue {
-        &self.queue
+impl Queueing for InputQueue {
+    #[inline]
+    fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
+        self.queue.enqueue(pdu, stage);
+        self.note();
     }
-}
-
-impl std::ops::DerefMut for InputQueue {
-    fn deref_mut(&mut self) -> &mut Queue {
-        &mut self.queue
+    #[inline]
+    fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
+        let pdu = self.queue.dequeue(fits, stage);
+        self.note();
+        pdu
+    }
+    fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
+        let packets = self.queue.hand_over();
+        self.note();
+        packets
+    }
+    fn emptied(&mut self, at: Time) {
+        self.queue.emptied(at);
+        self.note();
+    }
+    fn take_over(&mut self, packets: VecDeque<(Time, Pdu)>, at: Time) {
+        self.queue.take_over(packets, at);
+        self.note();
+    }
+    #[inline]
+    fn length(&self) -> QueueLength {
+        self.length
+    }
+    #[inline]
+    fn next_deadline(&self) -> Time {
+        self.due
+    }
+    fn advance(&mut self, stage: &mut StageCx<'_, '_>) {
+        self.queue.advance(stage);
+        self.note();
+    }
+    /// The same for the direction of the queue of which this one, still empty, is a part.
+    fn serve(&mut self, direction: Direction) {
+        self.direction = direction;
+        self.queue.serve(direction);
+        self.note();
     }
 }
 
 impl Queueing for Queue {
+    #[inline]
     fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
         dispatch_queue!(self, queue => queue.enqueue(pdu, stage));
     }
+    #[inline]
     fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
         dispatch_queue!(self, queue => queue.dequeue(fits, stage))
     }

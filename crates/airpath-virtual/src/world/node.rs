@@ -121,15 +121,23 @@ impl<O: Observer> Node<O> {
     }
 
     /// The port with its surroundings, which are empty if nothing has been said about it.
+    #[inline]
     pub(super) fn port(&mut self, port: PortId) -> &mut Port {
         let index = usize::from(port.0);
-        for number in self.ports.len()..=index {
+        if index >= self.ports.len() {
+            self.make_ports(index);
+        }
+        &mut self.ports[index]
+    }
+
+    #[cold]
+    fn make_ports(&mut self, last: usize) {
+        for number in self.ports.len()..=last {
             let port = PortId(number as u16);
             let (framing, wants_headers) = (self.machine.wants_escapes(port), self.machine.wants_headers(port));
             let filters = self.machine.wants_filters(port);
             self.ports.push(Port { framing, wants_headers, filters, ..Port::default() });
         }
-        &mut self.ports[index]
     }
 
     pub(super) fn attach(&mut self, attachment: Attachment) {
@@ -342,7 +350,7 @@ impl<O: Observer> Node<O> {
             self.sent_before = self.sent.len();
         }
         let attachment = &mut self.attachments[index];
-        let active = attachment.endpoint.progress() == Progress::Active;
+        let active = matches!(attachment.endpoint.progress(), Progress::Active);
         if active != attachment.active {
             attachment.active = active;
             attachment.inactive_since = (!active).then_some(at);
@@ -378,21 +386,32 @@ impl<O: Observer> Node<O> {
                 self.offer_now(at, port, item);
             }
         }
-        let mut inbox = std::mem::take(&mut self.inbox);
-        for (port, item) in inbox.drain(..) {
-            self.offer(at, port, item);
+        if !self.inbox.is_empty() {
+            let mut inbox = std::mem::take(&mut self.inbox);
+            for (port, item) in inbox.drain(..) {
+                self.offer(at, port, item);
+            }
+            self.inbox = inbox;
         }
+        if !self.senders.is_empty() {
+            self.offer_sent(at);
+        }
+        self.note_machine();
+    }
+
+    /// Offers what the endpoints have sent.
+    fn offer_sent(&mut self, at: Time) {
         let (mut sent, mut senders) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.senders));
         let mut packets = sent.drain();
         for (index, count) in senders.drain(..) {
             let Attachment { port, flow, .. } = self.attachments[index];
-            for pdu in packets.by_ref().take(count) {
-                self.offer(at, port, Item::Pdu(Pdu { flow, ..pdu }));
+            for mut pdu in packets.by_ref().take(count) {
+                pdu.flow = flow;
+                self.offer(at, port, Item::Pdu(pdu));
             }
         }
         drop(packets);
-        (self.inbox, self.sent, self.senders, self.sent_before) = (inbox, sent, senders, 0);
-        self.note_machine();
+        (self.sent, self.senders, self.sent_before) = (sent, senders, 0);
     }
 
     /// True if the machine takes nothing through `port` at `at`, once everything due by then has been run.
