@@ -43,8 +43,10 @@ registry! {
     built from (),
     reconfigured no,
     /// Uncoded modulation, BPSK to 256-QAM.
+    /// Source: Alfredsson et al. 2006, section II-B; Proakis, section 5.2.
     Qam = qam::{QamConfig, Qam},
     /// Coded modulation of LTE or NR.
+    /// Source: 3GPP TS 36.213 and 38.214; Polyanskiy et al. 2010.
     Coded = coded::{CodedConfig, Coded},
     /// Modes of the user's own.
     Table = measured::{MeasuredConfig, Measured},
@@ -145,8 +147,10 @@ registry! {
     /// The same mode always.
     Fixed = fixed::{FixedConfig, Fixed},
     /// Switching levels.
+    /// Source: Sternad and Falahati 2004.
     Thresholds = thresholds::{ThresholdsConfig, Thresholds},
     /// Switching levels that follow the share of lost frames.
+    /// Source: Sampath et al. 1997; Pedersen et al. 2007.
     OuterLoop = outer_loop::{OuterLoopConfig, OuterLoop},
 }
 

@@ -128,22 +128,31 @@ registry! {
     /// No errors.
     None = error_free::{ErrorFreeConfig, ErrorFree},
     /// Independent errors of one probability.
+    /// Source: Kojo et al. 2001, section 4.3.
     Bernoulli = bernoulli::{BernoulliConfig, Bernoulli},
     /// Errors in bursts: two states with an error probability each.
+    /// Source: Gilbert 1960; Elliott 1963.
     GilbertElliott = gilbert_elliott::{GilbertElliottConfig, GilbertElliott},
     /// Runs without errors and runs of errors, with a distribution of lengths each.
+    /// Source: Ji et al. 2004; Karner et al. 2007.
     Runs = runs::{RunsConfig, Runs},
     /// Error-free and lossy states, and a Markov chain of a higher order in the lossy ones.
+    /// Source: Konrad et al. 2003.
     Mta = mta::{MtaConfig, Mta},
     /// Losses in bursts and alone: the four states of netem.
+    /// Source: Salsano et al. 2009, section 4.1.
     FourState = four_state::{FourStateConfig, FourState},
     /// Regular bursts: `burst` out of every `every`.
+    /// Source: Eckhardt and Steenkiste 2002, section 3.
     Pattern = pattern::{PatternConfig, Pattern},
     /// A wireless LAN in an environment: packets are lost, truncated, or arrive with flipped bits.
+    /// Source: Eckhardt and Steenkiste 2002, table 1.
     Environment = environment::{EnvironmentConfig, Environments},
     /// Errors at given positions.
+    /// Source: KauNet (Garcia et al. 2007).
     Positions = positions::{PositionsConfig, Positions},
     /// Errors replayed from a trace.
+    /// Source: Eckhardt and Steenkiste 2002, section 4; Singh 2000, section 5.1.
     Trace = trace::{TraceConfig, Trace},
 }
 

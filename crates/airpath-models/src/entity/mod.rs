@@ -50,22 +50,31 @@ registry! {
     built from EntityBeginning<'_>,
     reconfigured yes,
     /// Framing, buffers and allocation delay, without recovery.
+    /// Source: Kojo et al. 2001, section 4.3.
     Simple = simple::{SimpleConfig, Simple},
     /// Radio blocks of GSM that carry a stream of octets, without recovery.
+    /// Source: Singh 2000, section 2.3.2; 3GPP TS 44.021.
     Transparent = transparent::{TransparentConfig, Transparent},
     /// The Radio Link Protocol of GSM, with recovery.
+    /// Source: 3GPP TS 24.022; Singh 2000, section 2.3.2.
     Rlp = rlp::{RlpConfig, Rlp},
     /// RLC of GPRS: coding schemes CS-1 to CS-4.
+    /// Source: 3GPP TS 45.003, clause 5.1; TS 44.060, clauses 9 and 10.
     Gprs = gprs::{GprsConfig, Rlc},
     /// RLC of EGPRS: coding schemes MCS-1 to MCS-9, with incremental redundancy.
+    /// Source: 3GPP TS 45.003, clause 5.1; TS 44.060, clauses 8.1.1, 9 and 10.
     Egprs = egprs::{EgprsConfig, Rlc},
     /// Frames of the bits that a resource has, which are repeated until they arrive.
+    /// Source: Alfredsson et al. 2006, section II.
     Arq = arq::{ArqConfig, Arq},
     /// RLC of NR, unacknowledged or acknowledged, above HARQ and below PDCP.
+    /// Source: 3GPP TS 38.321, 38.322 and 38.323.
     NrRlc = nr_rlc::{NrRlcConfig, NrRlc},
     /// A packet in each frame, which is repeated until it arrives: the recovery of a wireless LAN.
+    /// Source: Eckhardt and Steenkiste 2002, section 3; IEEE 802.11-2016, 10.24.
     Persistent = persistent::{PersistentConfig, Persistent},
     /// Frames of Reed-Solomon blocks, whose number and redundancy a policy chooses, repeated until they arrive.
+    /// Source: Eckhardt and Steenkiste 2002, section 4.
     Blocks = blocks::{BlocksConfig, Blocks},
 }
 

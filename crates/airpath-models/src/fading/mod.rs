@@ -128,12 +128,16 @@ registry! {
     /// No fading.
     Constant = constant::{ConstantConfig, Constant},
     /// Flat fading: Rayleigh, or Rice with a direct path.
+    /// Source: Clarke 1968; Jakes 1974.
     Jakes = jakes::{JakesConfig, Multipath},
     /// Flat Rayleigh fading by filtered noise.
+    /// Source: Jakes 1974, section 1.7; Young and Beaulieu 2000.
     FilteredNoise = filtered_noise::{FilteredNoiseConfig, FilteredNoise},
     /// A clustered delay line of 3GPP, with directions.
+    /// Source: 3GPP TR 38.901, clause 7.7.1.
     Cdl = cdl::{CdlConfig, Multipath},
     /// A delay profile of a standard.
+    /// Source: 3GPP TS 36.101, 45.005 and TR 38.901.
     Profile = profile::{ProfileConfig, Multipath},
     /// Echoes of given delays and powers.
     Taps = taps::{TapsConfig, Multipath},

@@ -64,6 +64,7 @@ registry! {
     /// Packets as a Poisson process.
     Poisson = poisson::{PoissonConfig, Poisson},
     /// A constant rate during on periods, silence in between.
+    /// Source: Willinger et al. 1997.
     OnOff = on_off::{OnOffConfig, OnOff},
     /// Users who arrive, send an amount of data and leave.
     Users = users::{UsersConfig, Users},

@@ -29,6 +29,7 @@ registry! {
     built from MediumBeginning<'_>,
     reconfigured yes,
     /// Always there: each direction transmits one frame after the other.
+    /// Source: Kojo et al. 2001, section 4.3.
     Continuous = continuous::{ContinuousConfig, Continuous},
 }
 

@@ -70,26 +70,36 @@ registry! {
     built from airpath_core::DrawKey,
     reconfigured yes,
     /// A full queue drops the packet that arrives.
+    /// Source: Kojo et al. 2001, section 4.3.
     TailDrop = tail_drop::{TailDropConfig, TailDrop},
     /// A full queue drops its oldest packets to make room for the one that arrives.
+    /// Source: Kojo et al. 2001, section 5.1.
     HeadDrop = head_drop::{HeadDropConfig, HeadDrop},
     /// A full queue drops a random one of its packets and the one that arrives.
+    /// Source: Mankin 1990.
     RandomDrop = random_drop::{RandomDropConfig, RandomDrop},
     /// Never full.
     Infinite = infinite::{InfiniteConfig, Infinite},
     /// Drops or marks at the tail with a probability that follows the average length (RED).
+    /// Source: Floyd and Jacobson 1993.
     Red = red::{RedConfig, Red},
     /// Several queues, and a scheduler for them.
+    /// Source: Kojo et al. 2001, section 4.3; Katevenis et al. 1991; Shreedhar and Varghese 1996.
     Classes = classes::{ClassesConfig, Classes},
     /// Fair queueing with CoDel in each flow, new flows first (FQ-CoDel).
+    /// Source: RFC 8290.
     FqCodel = fq_codel::{FqCodelConfig, FqCodel},
     /// Fair queueing with PIE in each flow, new flows first (FQ-PIE).
+    /// Source: Ramakrishnan et al. 2019.
     FqPie = fq_pie::{FqPieConfig, FqPie},
     /// Drops or marks at the head while the delay stays above a target (CoDel).
+    /// Source: RFC 8289.
     Codel = codel::{CodelConfig, Codel},
     /// Drops or marks at the tail with a probability that follows the delay (PIE).
+    /// Source: RFC 8033.
     Pie = pie::{PieConfig, Pie},
     /// Two queues, for scalable and for classic congestion controls, with coupled marks (L4S).
+    /// Source: RFC 9332.
     Dualpi2 = dualpi2::{Dualpi2Config, Dualpi2},
 }
 

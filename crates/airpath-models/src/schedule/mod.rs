@@ -137,22 +137,31 @@ registry! {
     built from crate::schedule::Beginning<'_>,
     reconfigured no,
     /// Each resource for the bearer that it belongs to.
+    /// Source: Alfredsson et al. 2006.
     Static = fixed::{StaticConfig, Static},
     /// For each bearer in turn the resource that is best for it.
+    /// Source: Alfredsson et al. 2006.
     BestChannel = best_channel::{BestChannelConfig, BestChannel},
     /// One resource for each bearer in turn.
+    /// Source: Nagle 1985 (RFC 970).
     RoundRobin = round_robin::{RoundRobinConfig, RoundRobin},
     /// Each resource for the bearer for which it carries most.
+    /// Source: Knopp and Humblet 1995.
     MaxCi = max_ci::{MaxCiConfig, MaxCi},
     /// Each resource for the bearer whose quality is best relative to its throughput.
+    /// Source: Jalali et al. 2000.
     ProportionalFair = proportional_fair::{ProportionalFairConfig, ProportionalFair},
     /// Each resource for the bearer whose quality is best relative to its past.
+    /// Source: Bonald 2004.
     ScoreBased = score_based::{ScoreBasedConfig, ScoreBased},
     /// Bits in proportion to weights: deficit round robin.
+    /// Source: Shreedhar and Varghese 1996.
     Deficit = deficit::{DeficitConfig, Deficit},
     /// All resources for the bearer whose packet is due first.
+    /// Source: Liu and Layland 1973.
     EarliestDeadline = earliest_deadline::{EarliestDeadlineConfig, EarliestDeadline},
     /// Each resource by quality, delay and weight.
+    /// Source: Andrews et al. 2001.
     ModifiedLargestWeightedDelayFirst = modified_largest_weighted_delay_first::{
         ModifiedLargestWeightedDelayFirstConfig, ModifiedLargestWeightedDelayFirst
     },

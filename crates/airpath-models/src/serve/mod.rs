@@ -128,20 +128,28 @@ registry! {
     /// The bearer whose packet has waited longest.
     FirstCome = first_come::{FirstComeConfig, FirstCome},
     /// One exchange of each bearer in turn.
+    /// Source: Nagle 1985 (RFC 970).
     RoundRobin = round_robin::{InTurnConfig, InTurn},
     /// Exchanges in proportion to weights.
+    /// Source: Katevenis et al. 1991.
     Wrr = weighted_round_robin::{WrrConfig, Wrr},
     /// Time in proportion to weights, whatever arrives: start-time fair queueing.
+    /// Source: Goyal et al. 1996.
     Wfq = fair_queueing::{WfqConfig, Wfq},
     /// Levels one above the other, and reservations within them.
+    /// Source: Eckhardt and Steenkiste 2002, section 5.
     StrictPriority = strict_priority::{StrictPriorityConfig, StrictPriority},
     /// Outcome in proportion to weights, whatever time that takes.
+    /// Source: Eckhardt and Steenkiste 2002, section 5.2.
     OutcomeFair = outcome_fair::{OutcomeFairConfig, OutcomeFair},
     /// Outcome in proportion to weights, or as reserved, within a limit of the effort.
+    /// Source: Eckhardt and Steenkiste 2000; 2002, sections 6 and 7.
     Elf = effort_limited::{ElfConfig, Elf},
     /// A server that gives bearers a part of the medium for what they have lost.
+    /// Source: Ramanathan and Agrawal 1998.
     ServerBased = server_based::{ServerBasedConfig, ServerBased},
     /// Leads and lags against a medium without errors.
+    /// Source: Ng et al. 1998.
     CifQ = cif_q::{CifQConfig, CifQ},
 }
 

@@ -26,10 +26,13 @@ registry! {
     /// One frame after the other in each direction, at the rate of the medium.
     Continuous = continuous::{SharedContinuousConfig, SharedContinuous},
     /// Slots of time and resources of frequency, with modes that follow the quality of each station's channel.
+    /// Source: Alfredsson et al. 2006, section II-B.
     Ofdm = ofdm::{OfdmConfig, Ofdm},
     /// A wireless LAN after IEEE 802.11: stations and an access point contend for one channel.
+    /// Source: IEEE 802.11-2016, clause 10.
     Wifi = wifi::{WifiConfig, Wifi},
     /// Poll and response: one exchange of a bearer after the other, each frame acknowledged at once.
+    /// Source: Eckhardt and Steenkiste 2002, section 1.3; IEEE 802.11-1997, clause 9.3.
     Poll = poll::{PollConfig, Poll},
 }
 

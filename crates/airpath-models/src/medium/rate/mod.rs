@@ -59,10 +59,12 @@ registry! {
     /// Rates at given times, from a file.
     Trace = trace::{TraceConfig, Piecewise},
     /// Opportunities to send, from a file of mm-link.
+    /// Source: Netravali et al. 2015.
     Mahimahi = mahimahi::{MahimahiConfig, Opportunities},
     /// Fixed slots that carry fixed numbers of bits.
     Slotted = slotted::{SlottedConfig, Slots},
     /// Light and heavy load of a cellular link, from files of CellReplay.
+    /// Source: Sentosa et al. 2025.
     Cellreplay = cellreplay::{CellReplayConfig, CellReplay},
 }
 

@@ -27,6 +27,7 @@ registry! {
     /// The same rate always.
     Fixed = fixed::{FixedConfig, Fixed},
     /// The rate that has brought most, as Linux chooses it.
+    /// Source: minstrel_ht of Linux (Fietkau 2010).
     MinstrelHt = minstrel_ht::{MinstrelHtConfig, MinstrelHt},
 }
 
