@@ -106,6 +106,19 @@ def test_comments_outlive_changes_in_forms(page: Page) -> None:
 
 
 @IN_BROWSER
+def test_the_line_for_a_program_of_ones_own_is_copied(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("link", name="Drive", exact=True).click()
+    page.get_by_role("button", name="Copy the command line").click()
+    page.get_by_text("Copied.", exact=True).wait_for()
+    line = "airpath exec --scenario SCENARIO.toml --out results/NAME -- YOUR-COMMAND"
+    assert page.evaluate("navigator.clipboard.readText()") == line
+    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error())")
+    page.get_by_role("button", name="Copy the command line").click()
+    page.get_by_text(f"does not let this page copy. The line is: {line}").wait_for()
+
+
+@IN_BROWSER
 def test_a_blackout_cuts_the_link_for_its_time(page: Page, served: Served, link: str) -> None:
     run = started(served, "cut", link, "ping -i 0.05 -w 300 server")
     page.get_by_role("link", name="Drive", exact=True).click()

@@ -3,6 +3,9 @@
 export const TEXT = {
   name: "Airpath",
   skip: "Skip to the content",
+  copy: "Copy the command line",
+  copied: "Copied.",
+  notCopied: (text: string) => `The browser does not let this page copy. The line is: ${text}`,
   views: { build: "Build", drive: "Drive", look: "Look", experiment: "Experiment" },
   theme: { label: "Colours", auto: "as the system", light: "light", dark: "dark" },
   workspace: (folder: string) => `Workspace: ${folder}`,
@@ -63,8 +66,6 @@ export const TEXT = {
     replace: (name: string) => `${name} exists. Save again to replace it.`,
     unsaved: "There are changes that are not saved. Discard them?",
     drive: "Drive this link",
-    copy: "Copy the command line",
-    copied: "Copied.",
     trace: "Drop a trace here, or choose a file, to use it as the rate",
     traceUsed: (name: string, direction: string) => `${name} is the rate of the ${direction}.`,
     traceShown: (file: string, direction: string, seconds: number, most: string, mean: string, repeats: boolean) =>
