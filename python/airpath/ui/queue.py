@@ -50,6 +50,8 @@ class Entry:
     """Time of its start, by the monotonic clock."""
     done_before: int = 0
     """Number of replications that were complete then."""
+    paced: tuple[float, int] | None = None
+    """Time at which replications were first seen to have come, and their number then."""
 
     def about(self, workspace: Workspace) -> dict[str, Any]:
         """Return what the page shows of it."""
@@ -69,10 +71,15 @@ class Entry:
 
     def _left_s(self, done: int, planned: int) -> float | None:
         """Return the time that the rest takes at the pace so far; None where that is not known."""
-        made = done - self.done_before
-        if self.state != "running" or made < 1 or planned < done:
+        if self.state != "running" or done <= self.done_before or planned < done:
             return None
-        return round((time.monotonic() - self.begun_s) / made * (planned - done), 1)
+        now_s = time.monotonic()
+        # The command starts and checks the plan first, which takes as long as many short runs.
+        self.paced = self.paced or (now_s, done)
+        since_s, first = self.paced
+        if done > first:
+            return round((now_s - since_s) / (done - first) * (planned - done), 1)
+        return round((now_s - self.begun_s) / (done - self.done_before) * (planned - done), 1)
 
 
 def _done(out: Path) -> int:
@@ -230,7 +237,7 @@ class Queue:
             entry.state, entry.message = "failed", f"{error.filename}: {error.strerror}"
             return False
         entry.state = "running"
-        entry.begun_s = time.monotonic()
+        entry.begun_s, entry.paced = time.monotonic(), None
         entry.done_before = _done(self.workspace.folder / entry.out)
         threading.Thread(target=self._wait, args=(entry, console), daemon=True).start()
         return True
