@@ -530,7 +530,7 @@ def test_a_transfer_between_containers_that_docker_knows(
             assert 0 < received["bits_per_second"] < 8e6
             assert running.end()["uplink"]["delivered_bytes"] > received["bytes"]
         gone = airpath.run("gateway", "--between", "docker:of-this-name-none,docker:nor-this")
-        assert "no such container" in gone.check(2).err
+        assert "no container of that name" in gone.check(2).err
 
 
 def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:

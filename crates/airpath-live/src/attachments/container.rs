@@ -43,7 +43,7 @@ fn open(runtime: &str, name: &str) -> Result<Box<dyn Place>> {
             let why = String::from_utf8_lossy(&answer.stderr);
             let why = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer").trim();
             Err(LiveError::Request(format!(
-                "{runtime}:{name}: `{runtime} inspect` tells of no such container ({why}); `{runtime} ps` lists them"
+                "{runtime}:{name}: `{runtime} inspect` gives no container of that name ({why}); `{runtime} ps` lists those that run"
             )))
         }
     }
