@@ -194,6 +194,22 @@ def test_a_problem_beside_the_tables_leaves_links_to_be_checked(tmp_path: Path) 
     assert lines == [1, 3, 4, 9, 10, 14, 21]
 
 
+def test_sets_behind_one_with_mistakes_keep_their_own(tmp_path: Path) -> None:
+    head = '[networks.n]\nlink = { rate = "1 Mbit/s" }\n[workloads.w]\nvirtual = ["tcp bytes=9"]\n'
+    one = '[[sets]]\nname = "{}"\nclock = "{}"\nnetwork = "n"\nworkload = "w"\nrepetitions = 1\n'
+    zipped = (
+        'sweep.zip."network.radio.link.rate" = ["1 Mbit/s", "2 Mbit/s"]\nsweep.zip.mtu = [1500]\n'
+    )
+    text = head + one.format("one", "virtul") + one.format("two", "virtual") + zipped
+    (tmp_path / "e.toml").write_text(text + one.format("three", "virtual"))
+    with pytest.raises(ExperimentError) as error:
+        plan_of(tmp_path / "e.toml", None)
+    found = [(one.line, one.what) for one in error.value.problems]
+    assert [line for line, _ in found] == [7, 17], found
+    assert "sets.0.clock" in found[0][1]
+    assert "zip" in found[1][1]
+
+
 def test_a_wrong_link_of_no_set_is_told(tmp_path: Path) -> None:
     found = problems(tmp_path, f'{SMALL}\n[networks.other]\nlink = {{ rate = "5 Mbits" }}\n')
     assert len(found) == 1

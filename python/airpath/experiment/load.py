@@ -184,7 +184,8 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
         further = _relations(sound, files=files)
         problems += further
         if further:
-            sound = _sound(file, text, raw, filled, lines, problems)
+            # These problems number sets as what is left does.
+            sound = _sound(file, text, sound.raw, filled, sound.lines, further)
         raise ExperimentError(sorted(problems, key=lambda p: p.line), sound) from error
     loaded = Loaded(file, text, experiment, raw, lines)
     problems += _relations(loaded, files=files)
