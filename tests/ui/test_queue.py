@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Experiments in the queue of the page: the time that is left."""
+"""Experiments in the queue of the page: the time that is left, and what cannot start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from airpath.ui import queue
-from airpath.ui.queue import Entry
+from airpath.ui.queue import Entry, Queue
 from airpath.ui.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -30,3 +30,16 @@ def test_the_time_left_does_not_count_the_start(
         monkeypatch.setattr(queue, "_done", lambda _out, done=done: done)
         left.append(entry.about(Workspace(tmp_path))["left_s"])
     assert left == [None, 380.0, 37.0, 36.0]
+
+
+def test_an_experiment_that_cannot_start_leaves_the_turn_to_the_next(tmp_path: Path) -> None:
+    """A file that has become a link out of the workspace is refused, and the queue goes on."""
+    (tmp_path / "out.toml").symlink_to("/etc/hostname")
+    (tmp_path / "results").mkdir()
+    waiting = Queue(Workspace(tmp_path))
+    waiting.entries = {1: Entry(1, "out.toml", "results/one")}
+    waiting.turn.freed = lambda: None
+    waiting._next()
+    assert waiting.entries[1].state == "failed"
+    assert waiting.entries[1].message
+    assert waiting.turn.take("another") == ""

@@ -64,7 +64,7 @@ def trace(path: Path) -> dict[str, Any]:
     """Return the duration of a trace in seconds, and its rates in bit/s with their times.
 
     Of a long trace, each stretch of time has its least and its greatest rate, so that no outage is
-    missed.
+    missed, and its last one, which holds on.
 
     Raises:
         UiError: the file is no trace of rates.
@@ -75,12 +75,13 @@ def trace(path: Path) -> dict[str, Any]:
         raise UiError(f"{path.name} is no trace of rates")
     rates = pl.DataFrame(found["rates"], schema={"t": pl.Float64, "v": pl.Float64}, orient="row")
     if rates.height > TRACE_POINTS:
-        width = max(found["duration_ns"] / (TRACE_POINTS // 2), 1.0)
+        width = max(found["duration_ns"] / (TRACE_POINTS // 3), 1.0)
         stretches = rates.group_by((pl.col("t") / width).floor().alias("bin"))
         ends = [
             stretches.agg(pl.all().get(getattr(pl.col("v"), f"arg_{end}")()))
             for end in ("min", "max")
         ]
+        ends.append(stretches.agg(pl.all().last()))
         rates = pl.concat(ends).select("t", "v").unique().sort("t")
     return {
         "duration_s": found["duration_ns"] / 1e9,

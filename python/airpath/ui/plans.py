@@ -76,10 +76,10 @@ class Plans:
 
         """
         most_min = round(PILOT_PATIENCE_S / 60)
-        if not self.turn.take(
+        if holder := self.turn.take(
             f"cells of {file} are being tried, which takes {most_min} min at most"
         ):
-            raise UiError(f"{self.turn.holder}: try these when that has ended", 409)
+            raise UiError(f"{holder}: try these when that has ended", 409)
         try:
             return self._made(file, PILOT_PATIENCE_S, wanted, "--pilot")
         finally:

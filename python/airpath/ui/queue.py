@@ -50,8 +50,10 @@ class Entry:
     """Time of its start, by the monotonic clock."""
     done_before: int = 0
     """Number of replications that were complete then."""
+    looked: int | None = None
+    """Number of complete replications at the last look."""
     paced: tuple[float, int] | None = None
-    """Time at which replications were first seen to have come, and their number then."""
+    """Time at which a replication was first seen to become complete, and their number then."""
 
     def about(self, workspace: Workspace) -> dict[str, Any]:
         """Return what the page shows of it."""
@@ -71,12 +73,14 @@ class Entry:
 
     def _left_s(self, done: int, planned: int) -> float | None:
         """Return the time that the rest takes at the pace so far; None where that is not known."""
+        now_s = time.monotonic()
+        before, self.looked = self.looked, done
+        if self.paced is None and before is not None and done > before:
+            self.paced = (now_s, done)
         if self.state != "running" or done <= self.done_before or planned < done:
             return None
-        now_s = time.monotonic()
         # The command starts and checks the plan first, which takes as long as many short runs.
-        self.paced = self.paced or (now_s, done)
-        since_s, first = self.paced
+        since_s, first = self.paced or (0.0, done)
         if done > first:
             return round((now_s - since_s) / (done - first) * (planned - done), 1)
         return round((now_s - self.begun_s) / (done - self.done_before) * (planned - done), 1)
@@ -221,26 +225,36 @@ class Queue:
             entry = next((one for one in self.entries.values() if one.state == "waiting"), None)
             if entry is None:
                 return
-            if self.turn.take(f"the experiment {entry.file} runs") and not self._start(entry):
+            if self.turn.take(f"the experiment {entry.file} runs"):
+                return
+            try:
+                self._start(entry)
+            except OSError as error:
+                entry.state, entry.message = "failed", f"{error.filename}: {error.strerror}"
+            except (RuntimeError, UiError) as error:
+                entry.state, entry.message = "failed", str(error)
+            if entry.state == "failed":
                 self.turn.give_back()
 
-    def _start(self, entry: Entry) -> bool:
-        """Start an experiment; say whether it runs."""
+    def _start(self, entry: Entry) -> None:
+        """Start an experiment.
+
+        Raises:
+            OSError: a file cannot be written, or the command not be started.
+            RuntimeError: no thread can wait for it.
+            UiError: the file is not in the workspace.
+
+        """
         words = [*COMMAND, "run", str(self.workspace.inside(entry.file)), "--resume", "--json"]
         words += ["--out", str(self.workspace.folder / entry.out)]
         results = self.workspace.folder / "results"
-        try:
-            results.mkdir(exist_ok=True)
-            console = self.workspace.folder / f"{entry.out}{CONSOLE}"
-            entry.process = detached.start(words, console, self.workspace.folder, again=True)
-        except OSError as error:
-            entry.state, entry.message = "failed", f"{error.filename}: {error.strerror}"
-            return False
+        results.mkdir(exist_ok=True)
+        console = self.workspace.folder / f"{entry.out}{CONSOLE}"
+        entry.process = detached.start(words, console, self.workspace.folder, again=True)
         entry.state = "running"
-        entry.begun_s, entry.paced = time.monotonic(), None
+        entry.begun_s, entry.looked, entry.paced = time.monotonic(), None, None
         entry.done_before = _done(self.workspace.folder / entry.out)
         threading.Thread(target=self._wait, args=(entry, console), daemon=True).start()
-        return True
 
     def _wait(self, entry: Entry, console: Path) -> None:
         process = entry.process

@@ -23,13 +23,11 @@ class Turn:
     """Called each time that it becomes free."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, who: str) -> bool:
-        """Take the turn if nobody has it; say whether that was so."""
+    def take(self, who: str) -> str:
+        """Take the turn if nobody has it; return the words for what has it otherwise."""
         with self._lock:
-            if self.holder:
-                return False
-            self.holder = who
-            return True
+            holder, self.holder = self.holder, self.holder or who
+            return holder
 
     def give_back(self) -> None:
         """Give the turn back."""
