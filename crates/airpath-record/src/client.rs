@@ -203,8 +203,8 @@ impl Recorder {
             scope.spawn(|| watch(&shared, stop, observe, || drop(tell(Message::Stop))));
             let told = {
                 let (_waiting, over) = channel();
-                let socket = &self.socket;
-                scope.spawn(move || say_hello_behind(socket, &over, phase.duration));
+                let (socket, load) = (&self.socket, &shared);
+                scope.spawn(move || say_hello_behind(socket, &over, phase.duration, load));
                 self.listen(&shared)
             };
             if told.failure.is_some() {

@@ -6,7 +6,8 @@
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::phase::socket::PathSocket;
 use crate::plan::{Load, Phase};
 use crate::wire::VERSION;
 use crate::wire::alive::ask_behind;
-use crate::wire::message::{Arrival, ENTRIES, Ending, Message};
+use crate::wire::message::{ENTRIES, Ending, Message};
 
 /// Greatest change of CLOCK_REALTIME less CLOCK_MONOTONIC that is no step of the clock, in ns.
 const SAME_NS: u64 = 50_000;
@@ -126,7 +127,7 @@ impl Session<'_> {
         self.phases.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(Arc::clone(&hello));
         let answering = std::thread::Builder::new().spawn_scoped(scope, move || {
             // A socket that fails is noticed by the first phase.
-            let _ = answer(&self.socket, &hello);
+            let _ = answer(&self.socket, || hello.abandoned());
         })?;
         let mut reading = Some(answering);
         loop {
@@ -178,36 +179,56 @@ impl Session<'_> {
                 let _ = self.connection.shutdown(Shutdown::Both);
             }
             shared.finish();
-            let _ = answer(&self.socket, &shared);
+            let _ = answer(&self.socket, || shared.abandoned());
         })?;
         Ok(Some(thread))
+    }
+
+    /// Sends what a phase sends, and tells what was sent and what arrived; the arrivals, none if the phase was abandoned.
+    fn results(
+        &self,
+        phase: &Phase,
+        shared: &Shared,
+        log: &Receiver<io::Result<Vec<Stamped>>>,
+    ) -> io::Result<Option<Vec<Stamped>>> {
+        if phase.downlink {
+            let sent = send(&self.socket, shared, phase, self.header_bytes);
+            // The receiver waits for the sender.
+            shared.has_sent();
+            let sent = sent.inspect_err(|_| shared.abandon())?;
+            for part in sent.chunks(ENTRIES) {
+                self.tell(&Message::Sent(part.to_vec()))?;
+            }
+            self.tell(&Message::SentAll(sent.len() as u32))?;
+        }
+        let log = log.recv().map_err(|_| io::Error::other("its receiver failed"))??;
+        if shared.abandoned() {
+            return Ok(None);
+        }
+        for part in log.chunks(ENTRIES).filter(|_| phase.uplink) {
+            self.tell(&Message::Arrived(part.iter().map(|stamped| stamped.arrival).collect()))?;
+        }
+        Ok(Some(log))
     }
 
     /// One phase from its beginning to its end.
     fn phase(&self, phase: &Phase, shared: &Shared) -> io::Result<()> {
         let role = Role { receives: phase.uplink, feedback: phase.load == Load::Saturating, says_hello: false };
         let (before_ns, overflowed) = (self.socket.ahead_ns(), self.socket.overflowed());
+        let told = AtomicBool::new(false);
         let log = std::thread::scope(|scope| {
-            let receiver = std::thread::Builder::new().spawn_scoped(scope, || receive(&self.socket, shared, role))?;
-            if phase.downlink {
-                let sent = send(&self.socket, shared, phase, self.header_bytes);
-                // The receiver waits for the sender.
-                shared.has_sent();
-                let sent = sent.inspect_err(|_| shared.abandon())?;
-                for part in sent.chunks(ENTRIES) {
-                    self.tell(&Message::Sent(part.to_vec()))?;
-                }
-                self.tell(&Message::SentAll(sent.len() as u32))?;
-            }
-            receiver.join().map_err(|_| io::Error::other("its receiver failed"))?
+            let (received, log) = channel();
+            std::thread::Builder::new().spawn_scoped(scope, || {
+                let _ = received.send(receive(&self.socket, shared, role));
+                // Results take their time over TCP: the client's hellos are answered meanwhile.
+                let _ = answer(&self.socket, || shared.abandoned() || told.load(Ordering::Relaxed));
+                drop(received);
+            })?;
+            let outcome = self.results(phase, shared, &log);
+            told.store(true, Ordering::Relaxed);
+            outcome
         })?;
-        if shared.abandoned() {
-            return Ok(());
-        }
-        for part in log.chunks(ENTRIES).filter(|_| phase.uplink) {
-            let part: Vec<Arrival> = part.iter().map(|stamped: &Stamped| stamped.arrival).collect();
-            self.tell(&Message::Arrived(part))?;
-        }
+        let Some(log) = log else { return Ok(()) };
         let overflowed = self.socket.overflowed().saturating_sub(overflowed);
         let clock_set = clock_set(before_ns, self.socket.ahead_ns());
         shared.arrived.fetch_max(log.len() as u32, Ordering::Relaxed);

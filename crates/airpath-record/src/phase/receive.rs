@@ -129,12 +129,12 @@ pub fn receive(socket: &PathSocket, shared: &Shared, role: Role) -> io::Result<V
     }
 }
 
-/// Answers hellos until `shared` is abandoned.
+/// Answers hellos until `is_over`.
 ///
 /// # Errors
 /// The socket's.
-pub fn answer(socket: &PathSocket, shared: &Shared) -> io::Result<()> {
-    while !shared.abandoned() {
+pub fn answer(socket: &PathSocket, is_over: impl Fn() -> bool) -> io::Result<()> {
+    while !is_over() {
         while let Some(came) = endure(socket.receive())? {
             if came.datagram == Datagram::Hello {
                 endure(socket.send(came.phase, Datagram::Welcome, 0).map(Some))?;
