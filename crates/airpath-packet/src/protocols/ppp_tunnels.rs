@@ -87,5 +87,6 @@ fn recognises(packet: &Packet<'_>) -> bool {
 
 fn prints(packet: &Packet<'_>, sequences: &mut Sequences) -> Option<Told> {
     let Tunnelled { frame, length, before, behind } = read(packet)?;
-    Some(Told::Instead(format!("{before}{}{behind}", describe_frame(frame, length, sequences))))
+    let inner = sequences.in_tunnel(|sequences| describe_frame(frame, length, sequences));
+    Some(Told::Instead(format!("{before}{inner}{behind}")))
 }

@@ -8,9 +8,16 @@ use std::net::IpAddr;
 
 type End = (u16, IpAddr);
 
+/// Tunnels within tunnels that are described at most.
+const MOST_TUNNELS: u8 = 8;
+
 /// First numbers of each connection that was met.
 #[derive(Debug, Default)]
-pub struct Sequences(HashMap<(End, End), First>);
+pub struct Sequences {
+    firsts: HashMap<(End, End), First>,
+    /// Number of tunnels around what is described now.
+    tunnels: u8,
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct First {
@@ -27,6 +34,17 @@ pub(super) struct Shown {
 }
 
 impl Sequences {
+    /// The text of `describe` for what is in a tunnel; an ellipsis where tunnels are too many for the stack.
+    pub(super) fn in_tunnel(&mut self, describe: impl FnOnce(&mut Self) -> String) -> String {
+        if self.tunnels == MOST_TUNNELS {
+            return "…".into();
+        }
+        self.tunnels += 1;
+        let text = describe(self);
+        self.tunnels -= 1;
+        text
+    }
+
     /// The numbers to show for a segment with an acknowledgement, from `source` to `destination`. The first one of a
     /// connection, and any that `begins` one, is shown with its real numbers.
     pub(super) fn show(
@@ -38,7 +56,7 @@ impl Sequences {
     ) -> Shown {
         let is_reversed = source > destination;
         let key = if is_reversed { (destination, source) } else { (source, destination) };
-        if let Some(first) = self.0.get(&key).filter(|_| !begins) {
+        if let Some(first) = self.firsts.get(&key).filter(|_| !begins) {
             let (own, other) = if is_reversed {
                 (first.acknowledgement, first.sequence)
             } else {
@@ -56,7 +74,7 @@ impl Sequences {
         } else {
             First { sequence, acknowledgement: before }
         };
-        self.0.insert(key, first);
+        self.firsts.insert(key, first);
         Shown { sequence, acknowledgement, other_way: before }
     }
 }

@@ -51,6 +51,18 @@ fn ours(packets: &[Vec<u8>]) -> Vec<String> {
     packets.iter().map(|packet| describe(packet, packet.len() as u32, &mut sequences)).collect()
 }
 
+#[test]
+fn tunnels_within_tunnels_end_in_an_ellipsis() {
+    let mut packet = ip4(59, &[]);
+    for _ in 0..1000 {
+        let frame = [&[0xff, 3, 0, 0x21][..], &packet].concat();
+        packet = ip4(47, &[&[0x30, 1, 0x88, 0x0b, 0, 12, 0, 24, 0, 0, 0, 5][..], &frame].concat());
+    }
+    let text = describe(&packet, packet.len() as u32, &mut Sequences::default());
+    assert_eq!(text.matches("GREv1").count(), 9, "{text}");
+    assert!(text.contains('…'), "{text}");
+}
+
 /// Compares every line, and returns how many there were.
 fn compare(packets: &[Vec<u8>], options: &[&str], is_same: impl Fn(&str, &str) -> bool) -> usize {
     compare_lines(&ours(packets), RAW, packets, options, is_same)
