@@ -91,6 +91,7 @@ fn headers_of(args: &LogArgs, out: &mut dyn Write) -> Result<std::result::Result
     let mut text = Vec::new();
     let rendered = headers(&args.dir, pdu, args.json, &mut text);
     if matches!(rendered, Ok(Rendered { lines: 0, .. })) {
+        check_captures(&args.dir, Manifest::read(&args.dir).ok().as_ref());
         return Err(Failure::usage(format!(
             "no capture of {} has packet {pdu}; packets are captured with --log packets, the default with --out",
             args.dir.display()
