@@ -113,7 +113,7 @@ def test_the_line_for_a_program_of_ones_own_is_copied(page: Page) -> None:
     page.get_by_text("Copied.", exact=True).wait_for()
     line = "airpath exec --scenario SCENARIO.toml --out results/NAME -- YOUR-COMMAND"
     assert page.evaluate("navigator.clipboard.readText()") == line
-    page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error())")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()) }")
     page.get_by_role("button", name="Copy the command line").click()
     page.get_by_text(f"does not let this page copy. The line is: {line}").wait_for()
 
