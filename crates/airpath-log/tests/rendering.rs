@@ -10,7 +10,7 @@ use std::path::Path;
 
 use airpath_core::{Direction, EventKind};
 use airpath_log::render::{Filter, RenderError, Rendered, events_json, events_table, headers, tcpdump};
-use airpath_log::{Level, Snaplen};
+use airpath_log::{Level, Places, Snaplen};
 
 type Render = fn(&Path, &Filter, &mut dyn Write) -> Result<Rendered, RenderError>;
 
@@ -73,7 +73,8 @@ fn a_packet_with_its_headers_at_both_ends() {
     let folder = tempfile::tempdir().unwrap();
     common::run(folder.path(), Level::Packets, Snaplen::default(), 4);
     let mut out = Vec::new();
-    let rendered = headers(folder.path(), 1, true, &mut out).unwrap();
+    let places = Places::of_path(Vec::new(), Vec::new());
+    let rendered = headers(folder.path(), &places, 1, true, &mut out).unwrap();
     let lines: Vec<serde_json::Value> =
         String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rendered.lines, lines.len() as u64);
@@ -85,11 +86,11 @@ fn a_packet_with_its_headers_at_both_ends() {
         assert_eq!(names[..2], ["IPv4", "TCP"], "{seen}");
     }
     let mut shown = Vec::new();
-    headers(folder.path(), 1, false, &mut shown).unwrap();
+    headers(folder.path(), &places, 1, false, &mut shown).unwrap();
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.starts_with("packet 1 as it entered the link at the "), "{shown}");
     assert!(shown.contains("     22  destination port"), "{shown}");
-    assert_eq!(headers(folder.path(), 99, true, &mut Vec::new()).unwrap(), Rendered::default());
+    assert_eq!(headers(folder.path(), &places, 99, true, &mut Vec::new()).unwrap(), Rendered::default());
 }
 
 #[test]

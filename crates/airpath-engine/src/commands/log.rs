@@ -34,6 +34,9 @@ pub fn run(args: &LogArgs) -> Result<i32> {
     if let Err(error @ LogError::Format { .. }) = &manifest {
         return Err(Failure::usage(error.to_string()));
     }
+    // A log without a manifest is that of a single path.
+    let places =
+        manifest.as_ref().map_or_else(|_| Places::of_path(Vec::new(), Vec::new()), |manifest| manifest.places());
     let mut out = std::io::stdout().lock();
     let told = |error: RenderError| match error {
         RenderError::Filter(error) => Failure::usage(error.to_string()),
@@ -42,7 +45,7 @@ pub fn run(args: &LogArgs) -> Result<i32> {
     };
     let range = TimeRange { from_ns: filter.from_ns, to_ns: filter.to_ns };
     let rendered = match (args.tcpdump, args.json, args.mahimahi) {
-        _ if args.headers => headers_of(args, &mut out)?.map_err(told)?,
+        _ if args.headers => headers_of(args, &places, &mut out)?.map_err(told)?,
         _ if args.tcp && args.json => tcp_state_json(&args.dir, range, &mut out).map_err(told)?,
         _ if args.tcp => tcp_state_table(&args.dir, range, &mut out).map_err(told)?,
         (_, _, true) => {
@@ -60,7 +63,7 @@ pub fn run(args: &LogArgs) -> Result<i32> {
             rendered.torn_bytes
         );
     }
-    check_captures(&args.dir, manifest.as_ref().ok());
+    check_captures(&args.dir, &places);
     for name in folder::leftovers(&args.dir) {
         say!(
             "airpath: {name} is an incomplete copy from a killed process; the original file is intact, and {name} \
@@ -85,13 +88,17 @@ pub fn run(args: &LogArgs) -> Result<i32> {
 }
 
 /// Prints the headers of one packet; a packet of which no end has a capture is an error.
-fn headers_of(args: &LogArgs, out: &mut dyn Write) -> Result<std::result::Result<Rendered, RenderError>> {
+fn headers_of(
+    args: &LogArgs,
+    places: &Places,
+    out: &mut dyn Write,
+) -> Result<std::result::Result<Rendered, RenderError>> {
     let pdu = args.pdu.unwrap_or_default();
     // A reader that goes away must not look like a packet that is not there.
     let mut text = Vec::new();
-    let rendered = headers(&args.dir, pdu, args.json, &mut text);
+    let rendered = headers(&args.dir, places, pdu, args.json, &mut text);
     if matches!(rendered, Ok(Rendered { lines: 0, .. })) {
-        check_captures(&args.dir, Manifest::read(&args.dir).ok().as_ref());
+        check_captures(&args.dir, places);
         return Err(Failure::usage(format!(
             "no capture of {} has packet {pdu}; packets are captured with --log packets, the default with --out",
             args.dir.display()
@@ -104,8 +111,7 @@ fn headers_of(args: &LogArgs, out: &mut dyn Write) -> Result<std::result::Result
 }
 
 /// Says what of the captures beside the log cannot be read.
-fn check_captures(directory: &Path, manifest: Option<&Manifest>) {
-    let places = manifest.map_or_else(|| Places::of_path(Vec::new(), Vec::new()), Manifest::places);
+fn check_captures(directory: &Path, places: &Places) {
     for name in places.ports().iter().map(|port| files::capture_name(port)) {
         let path = directory.join(&name);
         if !path.exists() {

@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::{RenderError, Rendered, tolerate};
 use crate::files::capture_name;
-use crate::manifest::Manifest;
 use crate::pcapng::Interface;
 use crate::places::Places;
 use crate::read::capture::{CaptureLog, CapturedPacket};
@@ -56,20 +55,29 @@ impl From<Layer> for Header {
     }
 }
 
-/// Writes the headers of the packet `pdu` of the run in `folder`, once for each time that an end saw it: as text, or
-/// as one JSON object a line.
+/// Writes the headers of the packet `pdu` of the run in `folder`, which has `places`, once for each time that an end
+/// saw it: as text, or as one JSON object a line.
 ///
 /// # Errors
-/// When a capture cannot be read or the text not be written; a closed pipe is no error.
-pub fn headers(folder: &Path, pdu: PduId, json: bool, out: &mut dyn Write) -> Result<Rendered, RenderError> {
-    tolerate(write_headers(folder, pdu, json, out))
+/// A capture that cannot be read, or text that cannot be written; a closed pipe is no error.
+pub fn headers(
+    folder: &Path,
+    places: &Places,
+    pdu: PduId,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Rendered, RenderError> {
+    tolerate(write_headers(folder, places, pdu, json, out))
 }
 
-fn write_headers(folder: &Path, pdu: PduId, json: bool, out: &mut dyn Write) -> Result<Rendered, RenderError> {
+fn write_headers(
+    folder: &Path,
+    places: &Places,
+    pdu: PduId,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Rendered, RenderError> {
     let mut rendered = Rendered::default();
-    // A log without a manifest is that of a single path.
-    let places =
-        Manifest::read(folder).map_or_else(|_| Places::of_path(Vec::new(), Vec::new()), |manifest| manifest.places());
     for end in places.ports() {
         let path = folder.join(capture_name(&end));
         if !path.exists() {
