@@ -77,12 +77,10 @@ def trace(path: Path) -> dict[str, Any]:
     if rates.height > TRACE_POINTS:
         width = max(found["duration_ns"] / (TRACE_POINTS // 3), 1.0)
         stretches = rates.group_by((pl.col("t") / width).floor().alias("bin"))
-        ends = [
-            stretches.agg(pl.all().get(getattr(pl.col("v"), f"arg_{end}")()))
-            for end in ("min", "max")
-        ]
-        ends.append(stretches.agg(pl.all().last()))
-        rates = pl.concat(ends).select("t", "v").unique().sort("t")
+        rate = pl.col("v")
+        shown = (pl.all().get(rate.arg_min()), pl.all().get(rate.arg_max()), pl.all().last())
+        points = pl.concat([stretches.agg(point) for point in shown])
+        rates = points.select("t", "v").unique().sort("t")
     return {
         "duration_s": found["duration_ns"] / 1e9,
         "repeats": found["repeats"],
