@@ -654,7 +654,7 @@ impl EngineLoop {
     /// Hears what other threads said; true if the loop has to end.
     ///
     /// # Errors
-    /// When a port is gone.
+    /// A port that is gone.
     fn listen(&mut self, now_ns: u64) -> io::Result<bool> {
         let _ = self.notifier.read();
         loop {

@@ -226,7 +226,7 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// Gives the machine behind it `credit`.
     ///
     /// # Errors
-    /// When the way to it is gone.
+    /// A way to it that is gone.
     fn give_credit(&mut self, _credit: Credit) -> io::Result<()> {
         Ok(())
     }
@@ -234,7 +234,7 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// Gives the machine behind it the credit that found no room before; true if there is still none.
     ///
     /// # Errors
-    /// When the way to it is gone.
+    /// A way to it that is gone.
     fn owes_credit(&mut self) -> io::Result<bool> {
         Ok(false)
     }

@@ -45,7 +45,7 @@ impl Folder {
     /// Makes the folder; one that exists must be empty.
     ///
     /// # Errors
-    /// What is wrong with it, and how to mend it.
+    /// A folder that cannot be made or is not empty, and how to mend it.
     pub fn create(path: &Path) -> Result<Folder, NoFolder> {
         place::make_folder(path).map_err(|error| cannot_make(path, &error))?;
         Folder::check(path)?;
@@ -55,7 +55,7 @@ impl Folder {
     /// Looks whether `path` may be made a folder of a recording: it is not there, or is an empty folder.
     ///
     /// # Errors
-    /// What is wrong with it, and how to mend it.
+    /// A folder that is not empty or cannot be read, and how to mend it.
     pub fn check(path: &Path) -> Result<(), NoFolder> {
         match place::is_empty(path) {
             Ok(true) => Ok(()),

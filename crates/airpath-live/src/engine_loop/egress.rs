@@ -223,7 +223,7 @@ impl Egress {
     /// does, and says so.
     ///
     /// # Errors
-    /// When the port is gone.
+    /// A port that is gone.
     pub fn flush(&mut self, port: &mut Port) -> std::io::Result<Flushed> {
         self.close();
         self.close_runs();

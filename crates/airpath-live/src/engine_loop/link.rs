@@ -357,7 +357,7 @@ impl LiveLink {
     /// that is too far behind is left where it is after a while: the run's trace ends there.
     ///
     /// # Errors
-    /// When a port is gone.
+    /// A port that is gone.
     pub fn settle(&mut self, ended: Time, clock: impl Fn() -> Time) -> io::Result<()> {
         let was_behind = self.unfinished.take().is_some();
         self.away(ended, ended);

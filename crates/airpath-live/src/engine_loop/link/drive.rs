@@ -23,7 +23,7 @@ impl LiveLink {
     /// one turn. `clock` reads the time of the run.
     ///
     /// # Errors
-    /// When a port is gone.
+    /// A port that is gone.
     pub fn drive(&mut self, now: Time, clock: impl Fn() -> Time) -> io::Result<()> {
         // The packets of all ports in the order of their times, and of their ports at equal ones.
         self.arrivals.sort_by_key(|arrival| (arrival.at, arrival.side));

@@ -20,7 +20,7 @@ impl LiveLink {
     /// Reads what waits at the port of number `side`; nothing while the last turn's work is not done.
     ///
     /// # Errors
-    /// When the port is gone, and [`Circling`](super::Circling) when frames circle.
+    /// A port that is gone, and [`Circling`](super::Circling) when frames circle.
     pub fn read(&mut self, side: usize, reading: &mut Reading<'_>) -> io::Result<()> {
         if self.unfinished.is_some() || self.held_back.leaves_unread(side) {
             return Ok(());
