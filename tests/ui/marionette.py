@@ -120,10 +120,14 @@ class Firefox:
         self.ask("WebDriver:ElementClick", {"id": self.find(path)[_ELEMENT]})
 
     def type(self, path: str, text: str) -> None:
-        """Type into an emptied field, and leave it."""
+        """Type over what a field holds, as a user would, and leave the field.
+
+        WebDriver's own command to clear a field leaves it too: the page then takes the empty value,
+        and may remove the field before the text comes.
+        """
         identity = self.find(path)[_ELEMENT]
-        self.ask("WebDriver:ElementClear", {"id": identity})
-        self.ask("WebDriver:ElementSendKeys", {"id": identity, "text": f"{text}\ue004"})
+        everything = "\ue009a\ue000"
+        self.ask("WebDriver:ElementSendKeys", {"id": identity, "text": f"{everything}{text}\ue004"})
 
     def until(self, script: str) -> Any:
         """Wait until the body of a function returns something; return that."""
