@@ -125,9 +125,10 @@ class Firefox:
         WebDriver's own command to clear a field leaves it too: the page then takes the empty value,
         and may remove the field before the text comes.
         """
-        identity = self.find(path)[_ELEMENT]
-        everything = "\ue009a\ue000"
-        self.ask("WebDriver:ElementSendKeys", {"id": identity, "text": f"{everything}{text}\ue004"})
+        field = self.find(path)
+        # Keys that are sent to the field with focus leave its selection as it is.
+        self.evaluate("arguments[0].focus(); arguments[0].select()", field)
+        self.ask("WebDriver:ElementSendKeys", {"id": field[_ELEMENT], "text": f"{text}\ue004"})
 
     def until(self, script: str) -> Any:
         """Wait until the body of a function returns something; return that."""
