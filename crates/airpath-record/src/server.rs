@@ -25,7 +25,7 @@ use crate::phase::socket::PathSocket;
 use crate::plan::{Load, Phase};
 use crate::wire::VERSION;
 use crate::wire::alive::ask_behind;
-use crate::wire::message::{ENTRIES, Ending, Message};
+use crate::wire::message::{Ending, Message};
 
 /// Greatest change of CLOCK_REALTIME less CLOCK_MONOTONIC that is no step of the clock, in ns.
 const SAME_NS: u64 = 50_000;
@@ -196,17 +196,15 @@ impl Session<'_> {
             // The receiver waits for the sender.
             shared.has_sent();
             let sent = sent.inspect_err(|_| shared.abandon())?;
-            for part in sent.chunks(ENTRIES) {
-                self.tell(&Message::Sent(part.to_vec()))?;
-            }
+            Message::all_sent(&sent).try_for_each(|part| self.tell(&part))?;
             self.tell(&Message::SentAll(sent.len() as u32))?;
         }
         let log = log.recv().map_err(|_| io::Error::other("its receiver failed"))??;
         if shared.abandoned() {
             return Ok(None);
         }
-        for part in log.chunks(ENTRIES).filter(|_| phase.uplink) {
-            self.tell(&Message::Arrived(part.iter().map(|stamped| stamped.arrival).collect()))?;
+        if phase.uplink {
+            Message::all_arrived(&log, |stamped| stamped.arrival).try_for_each(|part| self.tell(&part))?;
         }
         Ok(Some(log))
     }

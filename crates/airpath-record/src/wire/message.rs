@@ -77,6 +77,16 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 impl Message {
+    /// Times of sending, in as many messages as they need.
+    pub fn all_sent(times_ns: &[u64]) -> impl Iterator<Item = Message> {
+        times_ns.chunks(ENTRIES).map(|part| Message::Sent(part.to_vec()))
+    }
+
+    /// The arrivals of a log, in as many messages as they need.
+    pub fn all_arrived<T>(log: &[T], arrival: impl Fn(&T) -> Arrival) -> impl Iterator<Item = Message> {
+        log.chunks(ENTRIES).map(move |part| Message::Arrived(part.iter().map(&arrival).collect()))
+    }
+
     /// The bytes on the wire.
     pub fn encode(&self) -> Vec<u8> {
         let mut payload = Vec::new();
@@ -273,6 +283,27 @@ mod tests {
                 assert!(Message::read(&mut &bytes[..length]).is_err(), "{message:?} cut at {length}");
             }
         }
+    }
+
+    #[test]
+    fn results_of_more_than_a_megabyte_come_whole() {
+        let times: Vec<u64> = (0..200_000).map(|number| 1_700_000_000_000_000_000 + 12_345_678 * number).collect();
+        let at = |(number, time): (usize, &u64)| Arrival { number: number as u32 ^ 1, arrived_ns: time ^ 0xfff };
+        let log: Vec<Arrival> = times.iter().enumerate().map(at).collect();
+        let (mut sent, mut arrived) = (Vec::new(), Vec::new());
+        Message::all_sent(&times).for_each(|message| message.write(&mut sent).unwrap());
+        Message::all_arrived(&log, |arrival| *arrival).for_each(|message| message.write(&mut arrived).unwrap());
+        assert!(sent.len().min(arrived.len()) > 1 << 20, "{} and {} bytes", sent.len(), arrived.len());
+        let mut line = &[sent, arrived].concat()[..];
+        let (mut sent, mut arrived) = (Vec::new(), Vec::new());
+        while !line.is_empty() {
+            match Message::read(&mut line).unwrap() {
+                Message::Sent(part) => sent.extend(part),
+                Message::Arrived(part) => arrived.extend(part),
+                message => panic!("{message:?}"),
+            }
+        }
+        assert!(sent == times && arrived == log);
     }
 
     #[test]
