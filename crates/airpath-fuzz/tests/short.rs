@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The targets, and how many inputs each gets: as many as take about a second where nothing is optimised.
-const TARGETS: [(&str, u64); 17] = [
+const TARGETS: [(&str, u64); 18] = [
     ("packets", 3_000),
     ("scenario", 120),
     ("texts", 600),
@@ -23,6 +23,7 @@ const TARGETS: [(&str, u64); 17] = [
     ("rtp", 2_000),
     ("tls", 2_000),
     ("ppp-frames", 2_000),
+    ("ppp-tunnels", 2_000),
     ("hosts", 2_000),
     ("tunnel", 2_000),
 ];

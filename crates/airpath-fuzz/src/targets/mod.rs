@@ -61,6 +61,8 @@ pub enum Target {
     Tls,
     /// Frames of PPP as text.
     PppFrames,
+    /// Contents of packets: frames of PPP in tunnels.
+    PppTunnels,
     /// Language of the engines of a run on two hosts.
     Hosts,
     /// Frames of a gateway's tunnel over TCP.
@@ -72,7 +74,7 @@ pub enum Target {
 
 impl Target {
     /// All that the product has.
-    pub const ALL: [Target; 17] = [
+    pub const ALL: [Target; 18] = [
         Target::Packets,
         Target::Scenario,
         Target::Texts,
@@ -88,6 +90,7 @@ impl Target {
         Target::Rtp,
         Target::Tls,
         Target::PppFrames,
+        Target::PppTunnels,
         Target::Hosts,
         Target::Tunnel,
     ];
@@ -110,6 +113,7 @@ impl Target {
             Target::Rtp => "rtp",
             Target::Tls => "tls",
             Target::PppFrames => "ppp-frames",
+            Target::PppTunnels => "ppp-tunnels",
             Target::Hosts => "hosts",
             Target::Tunnel => "tunnel",
             Target::Broken => "broken",
@@ -131,7 +135,8 @@ impl Target {
             | Target::Rtcp
             | Target::Rtp
             | Target::Tls
-            | Target::PppFrames => protocols::seeds(self.name()),
+            | Target::PppFrames
+            | Target::PppTunnels => protocols::seeds(self.name()),
             Target::Packets | Target::Traces | Target::Runs | Target::Control | Target::Ppp => Vec::new(),
         }
     }
@@ -151,6 +156,7 @@ impl Target {
                 protocols::run(self.name(), input);
             }
             Target::PppFrames => protocols::run_ppp(input),
+            Target::PppTunnels => protocols::run("ppp", input),
             Target::Hosts => hosts::run(input),
             Target::Tunnel => tunnel::run(input),
             Target::Broken => broken::run(input),

@@ -9,7 +9,10 @@ use airpath_packet::protocols::{Packet, Protocol, Sequences, Told, by_contents, 
 
 const UDP: u8 = 17;
 const TCP: u8 = 6;
+const GRE: u8 = 47;
 const PORTS: [u16; 4] = [53, 443, 80, 5_004];
+/// Port of L2TP.
+const TUNNELS: u16 = 1_701;
 
 /// Contents of the protocol called `name`.
 pub fn run(name: &str, input: &[u8]) {
@@ -62,15 +65,21 @@ pub fn run_ppp(input: &[u8]) {
 }
 
 fn wrapped(mode: u8, contents: &[u8]) -> Vec<u8> {
-    let protocol = if mode & 1 == 0 { UDP } else { TCP };
-    let port = PORTS[usize::from(mode >> 1 & 3)];
+    let protocol = match (mode & 1, mode & 16) {
+        (0, _) => UDP,
+        (_, 0) => TCP,
+        _ => GRE,
+    };
+    let port = if mode & 16 == 0 { PORTS[usize::from(mode >> 1 & 3)] } else { TUNNELS };
     let mut upper = Vec::new();
-    upper.extend(40_000u16.to_be_bytes());
-    upper.extend(port.to_be_bytes());
+    if protocol != GRE {
+        upper.extend(40_000u16.to_be_bytes());
+        upper.extend(port.to_be_bytes());
+    }
     if protocol == UDP {
         upper.extend((8 + contents.len() as u16).to_be_bytes());
         upper.extend([0, 0]);
-    } else {
+    } else if protocol == TCP {
         upper.extend([0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
     }
     upper.extend(contents);
@@ -125,6 +134,10 @@ pub fn seeds(name: &str) -> Vec<(String, Vec<u8>)> {
             ("packet", b"\x21\x45\0\0\x1c\0\0\x40\0\x40\x11\0\0\x0a\0\0\x01\x0a\0\0\x02\0\x01\0\x02\0\x08\0\0"),
             ("password", b"\xff\x03\xc0\x23\x01\x01\0\x0e\x04user\x04pass"),
             ("challenge", b"\xff\x03\xc2\x23\x01\x01\0\x0d\x04abcdpeer"),
+        ],
+        "ppp-tunnels" => &[
+            ("gre", b"\x11\x30\x81\x88\x0b\0\x12\0\x18\0\0\0\x05\0\0\0\x03\xff\x03\xc0\x21\x01\x07\0\x0e\x01\x04\x05\xdc\x05\x06\x01\x02\x03\x04"),
+            ("l2tp", b"\x10\x4a\x02\0\x1e\0\x07\0\x09\0\x01\0\x02\0\x02\0\0\xff\x03\xc0\x21\x09\x07\0\x08\x01\x02\x03\x04"),
         ],
         _ => &[],
     };
