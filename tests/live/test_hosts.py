@@ -291,6 +291,53 @@ def test_windows_stop_hops_of_other_hosts(airpath: Airpath, lab: Lab, last: str)
     assert dropped["window"] == {}, dropped
 
 
+def test_windows_hold_where_datagrams_between_the_hosts_are_lost(
+    airpath: Airpath, lab: Lab
+) -> None:
+    """A lost packet leaves the window: nothing overflows or stands still; the verdict tells."""
+    near, far = ends = ("10.99.3.1", "10.99.3.2")
+    hosts = zip((lab.near.pid, lab.far_pid), ends, strict=True)
+    words = [str(word) for host in hosts for word in host]
+    cable = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("lossy_cable.py"), *words],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert cable.stdout
+        assert cable.stdout.readline() == "ready\n"
+        udp = f'udp = {{ local = "{near}:5302", remote = "{far}:5302" }}'
+        window = 'flow_control = {{ type = "window", packets = 4 }}'
+        hops = WINDOWS.replace("{window}", window)
+        file = chain(airpath, lab, "lab2", hops=hops)
+        file.write_text(file.read_text().replace("engine =", f"{udp}\nengine =", 1))
+        out = airpath.path("run")
+        # More than the slowest hop carries, for long enough that all of it comes through.
+        line = "ping -q -c 150 -i 0.01 -s 1000 server; sleep 4"
+        result = airpath.run(
+            *("exec", "--scenario", file, "--seed", 3, "--out", out, "--json"),
+            *("--lateness-bound", "1 s", "--", "sh", "-c", line),
+            user=lab.user,
+        ).check()
+    finally:
+        cable.kill()
+        cable.wait()
+    events = [json.loads(row) for row in airpath.run("log", out, "--json").out.splitlines()]
+    assert not [event for event in events if event["kind"] == "dropped"]
+    assert max(event["queue_packets"] for event in events if event["kind"] == "enqueued") <= 4
+    passed = Counter((e["hop"], e["direction"]) for e in events if e["kind"] == "passed")
+    entered = Counter((e["hop"], e["direction"]) for e in events if e["kind"] == "enqueued")
+    # Far more than the window is lost in each direction.
+    for before, behind, direction in (("radio", "wire", "uplink"), ("wire", "radio", "downlink")):
+        assert passed[before, direction] - entered[behind, direction] > 8, (passed, entered)
+        assert passed[before, direction] > 60, passed
+    reasons = [reason["what"] for reason in result.summary()["verdict"]["reasons"]]
+    assert any("lost" in reason for reason in reasons), reasons
+    for part in ("local", "lab2"):
+        replayed = airpath.run("replay", out / "hosts" / part).check()
+        assert replayed.out.startswith("identical: "), part
+
+
 def test_a_state_takes_effect_on_both_hosts_at_one_instant(airpath: Airpath, lab: Lab) -> None:
     """The state changes the propagation of both hops by what it says."""
     out, up = airpath.path("run"), airpath.path("up")

@@ -12,6 +12,7 @@ use crate::wsim::{Adus, Units};
 
 pub use crate::control::protocol::{Refusal, Request};
 pub use crate::hosts::wire::{Frame, Word, parse as parse_frame, read_frame, skip_to_greeting};
+pub use crate::hosts::{Counts, Tally};
 
 /// Replays the run in `folder`, as `airpath replay` does, and tells whether its trace is the same.
 ///

@@ -217,18 +217,13 @@ impl Scenario {
                     if !is_window || known {
                         continue;
                     }
-                    let has_tunnel = part[1].config.as_ref().is_some_and(|config| config.udp.is_some());
                     let enters = |load: &BackgroundConfig| load.hop == hops[hop].name && load.direction == direction;
-                    let message = if has_tunnel {
-                        "a window to the hop before, which is on another host, needs a way that loses nothing; leave `udp` \
-                         of the host out, or the window"
-                    } else if config.background.iter().any(enters) {
-                        "the hop before, which is on another host, cannot tell its own packets from a background load \
-                         that enters here; leave the window out, or let the load enter at another hop"
-                    } else {
-                        continue;
-                    };
-                    problems.push(Diagnostic::at(&path.hops[hop].place, key, message));
+                    if config.background.iter().any(enters) {
+                        let message = "the hop before, which is on another host, cannot tell its own packets from a \
+                                       background load that enters here; leave the window out, or let the load enter \
+                                       at another hop";
+                        problems.push(Diagnostic::at(&path.hops[hop].place, key, message));
+                    }
                 }
             }
         }

@@ -6,27 +6,33 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
-use airpath_core::{Direction, Span};
+use airpath_core::{Credit, Direction, Span};
 use airpath_live::clock;
-use airpath_live::ports::credit::note_receipt_of_credit;
-use airpath_live::ports::joined::{PACKET, direction_of, note_receipt};
+use airpath_live::ports::credit::JoinedCredit;
+use airpath_live::ports::joined::{PACKET, note_receipt};
 use airpath_log::histogram::Histogram;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::EventFd;
 use nix::sys::socket::{MsgFlags, recv, send};
 
 use super::clocks::Clocks;
+use super::locks::lock;
 use super::mouth::{Mouth, SILENCE, Said};
 use super::patient::Patient;
+use super::tallies::{Counts, CreditAccount, Tally};
 use super::tunnel::Tunnel;
 use super::wire::{self, Frame, LONGEST_FRAME_BYTES, Word};
 
 /// Number of words and parts of files that wait for whom they are for.
 const INBOX: usize = 64;
+/// Least time between two tallies of the packets that went through a tunnel.
+const TALLY: Duration = Duration::from_millis(20);
 
 /// State of all connections of an engine.
 pub(super) struct Group {
@@ -105,9 +111,55 @@ impl Network {
     }
 }
 
-/// The content of a lock, whatever a thread that held it did.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// The way into a port of the loop.
+pub(super) struct Entrance {
+    /// The socket at whose other end the port is.
+    pub(super) socket: OwnedFd,
+    pub(super) network: Arc<Network>,
+    /// The tunnel through which packets come, if there is one.
+    pub(super) tunnel: Option<Tunnel>,
+    /// Credits of the hop behind.
+    pub(super) credits: Mutex<CreditAccount>,
+}
+
+impl Entrance {
+    /// Stamps a packet or a credit and hands it to the port; notes a tally.
+    fn take_in(&self, bytes: &mut [u8]) {
+        let now_ns = clock::realtime_ns();
+        if let Some(sent_ns) = note_receipt(bytes, now_ns) {
+            self.network.note_transit(sent_ns, now_ns);
+            self.hand_over(bytes);
+        } else if let Some(told) = JoinedCredit::read(bytes) {
+            // One after the other, as the last word holds.
+            let mut credits = lock(&self.credits);
+            let credit = credits.heard(told.credit);
+            self.credit(told.direction, now_ns, credit);
+        } else {
+            match Tally::read(bytes) {
+                Some(Tally::Sent(counts)) => {
+                    if let Some(tunnel) = &self.tunnel {
+                        tunnel.told(counts.sum());
+                    }
+                }
+                Some(Tally::Lost(counts)) => {
+                    let mut credits = lock(&self.credits);
+                    if let Some(credit) = credits.lost(counts.sum()) {
+                        self.credit(counts.direction, now_ns, credit);
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn credit(&self, direction: Direction, received_realtime_ns: u64, credit: Credit) {
+        self.hand_over(&JoinedCredit { direction, received_realtime_ns, credit }.to_bytes());
+    }
+
+    fn hand_over(&self, bytes: &[u8]) {
+        // A port that is gone tells its loop why.
+        while let Err(nix::errno::Errno::EINTR) = send(self.socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL) {}
+    }
 }
 
 /// A connection's way out, which several threads use.
@@ -115,8 +167,8 @@ pub(super) type Output = Arc<Mutex<File>>;
 
 /// Way of packets that come.
 pub(super) enum Way {
-    /// To a port of the loop, at the other end of the socket.
-    Port(OwnedFd, Arc<Network>),
+    /// To a port of the loop.
+    Port(Arc<Entrance>),
     /// To the next host, over another connection.
     Onwards(Output),
 }
@@ -166,7 +218,7 @@ impl Incoming {
                 }
                 Err(error) => return format!("host `{host}`: the connection broke: {error}"),
             };
-            if let Some(direction) = direction_of(&bytes) {
+            if let Some(direction) = wire::direction_of(&bytes) {
                 if let Err(why) = self.carry(direction, &mut bytes) {
                     return why;
                 }
@@ -180,18 +232,18 @@ impl Incoming {
                 },
                 Ok(Frame::Chunk(bytes)) => self.pass_on(Said::Chunk(bytes.to_vec())),
                 Ok(Frame::Status(status)) => return ended(&host, status),
-                Ok(Frame::Packet(_) | Frame::Credit(_)) => {}
+                Ok(Frame::Packet(_) | Frame::Credit(_) | Frame::Tally(_)) => {}
                 Err(what) => return format!("host `{host}`: it sent {what}"),
             }
         }
     }
 
-    /// Takes a packet or a credit to where it goes. Where a loop, or the next connection, is behind, that holds the
+    /// Takes a packet, a credit or a tally to where it goes. Where a loop, or the next connection, is behind, that holds the
     /// other engine's packets up, which their delay tells.
     fn carry(&self, direction: Direction, bytes: &mut [u8]) -> Result<(), String> {
         match &self.ways[direction as usize] {
-            Some(Way::Port(socket, network)) => {
-                take_in(socket, network, bytes);
+            Some(Way::Port(entrance)) => {
+                entrance.take_in(bytes);
                 Ok(())
             }
             Some(Way::Onwards(output)) => {
@@ -234,19 +286,6 @@ impl Incoming {
     }
 }
 
-/// Stamps a packet or a credit and hands it to the loop's port.
-fn take_in(socket: &OwnedFd, network: &Network, bytes: &mut [u8]) {
-    let now_ns = clock::realtime_ns();
-    let sent_ns = note_receipt(bytes, now_ns);
-    if let Some(sent_ns) = sent_ns {
-        network.note_transit(sent_ns, now_ns);
-    }
-    if sent_ns.is_some() || note_receipt_of_credit(bytes, now_ns) {
-        // A port that is gone tells its loop why.
-        while let Err(nix::errno::Errno::EINTR) = send(socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL) {}
-    }
-}
-
 /// Reason for the end of a connection, by the exit status of `ssh`.
 fn ended(host: &str, status: u8) -> String {
     match status {
@@ -258,22 +297,40 @@ fn ended(host: &str, status: u8) -> String {
     }
 }
 
-/// The thread that takes packets out of a tunnel.
-pub(super) fn take_packets(tunnel: &Tunnel, socket: &OwnedFd, network: &Network, group: &Group) {
+/// The thread that takes packets out of a tunnel. What is lost there is told to the other engine through `mouth`, in
+/// `direction`.
+pub(super) fn take_packets(
+    tunnel: &Tunnel,
+    entrance: &Entrance,
+    (mouth, direction): (&Mouth, Direction),
+    group: &Group,
+) {
     let goes_on = || group.gone.get().is_none();
-    tunnel.receive(goes_on, |frame| take_in(socket, network, frame));
+    let tell = |lost| mouth.send(&Tally::Lost(Counts::of(direction, lost)).to_bytes());
+    tunnel.receive(goes_on, |frame| entrance.take_in(frame), tell);
 }
 
 /// The thread that speaks to the other engine: what anybody sends to `socket` goes out in order, packets through the
-/// tunnel if there is one.
-pub(super) fn carry_out(socket: &OwnedFd, output: &Output, tunnel: Option<&Tunnel>) {
+/// tunnel if there is one, in the direction beside it.
+pub(super) fn carry_out(socket: &OwnedFd, output: &Output, tunnel: Option<(&Tunnel, Direction)>) {
     let mut buffer = vec![0; LONGEST_FRAME_BYTES];
+    let mut told = Instant::now();
     loop {
+        // The last packets before a pause: without a word nobody would know that these are lost.
+        if let Some((tunnel, direction)) = tunnel.filter(|(tunnel, _)| tunnel.has_untold())
+            && !is_readable_within(socket, TALLY.saturating_sub(told.elapsed()))
+        {
+            told = Instant::now();
+            let tally = Tally::Sent(Counts::of(direction, tunnel.tell()));
+            if wire::write_frame(&mut *lock(output), &tally.to_bytes()).is_err() {
+                return;
+            }
+        }
         match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
             Ok(0) => return,
             Ok(count) => {
                 let frame = &buffer[..count];
-                if frame[0] == PACKET && tunnel.is_some_and(|tunnel| tunnel.send(frame)) {
+                if frame[0] == PACKET && tunnel.is_some_and(|(tunnel, _)| tunnel.send(frame)) {
                     continue;
                 }
                 if wire::write_frame(&mut *lock(output), frame).is_err() {
@@ -285,4 +342,12 @@ pub(super) fn carry_out(socket: &OwnedFd, output: &Output, tunnel: Option<&Tunne
             Err(_) => return,
         }
     }
+}
+
+/// True if something is to be read from `socket` within `time`; false at once where there is no time left.
+fn is_readable_within(socket: &OwnedFd, time: Duration) -> bool {
+    let mut ends = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    let time = Duration::from_millis(time.as_nanos().div_ceil(1_000_000) as u64);
+    !time.is_zero()
+        && poll(&mut ends, PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX)).is_ok_and(|ready| ready > 0)
 }

@@ -22,9 +22,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socketpair, sockopt};
 
-use super::carry::{Group, Inbox, Incoming, Network, Output, Shared, Way, carry_out, lock, take_packets};
+use super::carry::{Entrance, Group, Inbox, Incoming, Network, Output, Shared, Way, carry_out, take_packets};
 use super::clocks::Clocks;
+use super::locks::lock;
 use super::mouth::{Mouth, Said};
+use super::tallies::CreditAccount;
 use super::tunnel::Tunnel;
 use super::wire::Word;
 use crate::error::{Failure, Result};
@@ -138,15 +140,24 @@ impl Channels {
             };
             ports.push((*end, Box::new(port)));
             lock(&group.ports).push(far.try_clone()?);
+            let entrance = Arc::new(Entrance {
+                socket: far.try_clone()?,
+                network,
+                tunnel: tunnel.clone(),
+                credits: Mutex::new(CreditAccount::new(*credit)),
+            });
+            let outwards = end.other().sends();
             if let Some(tunnel) = tunnel.clone() {
-                let (socket, network, group) = (far.try_clone()?, network.clone(), group.clone());
-                spawn("airpath-host-udp", move || take_packets(&tunnel, &socket, &network, &group))?;
+                let (entrance, mouth, group) = (entrance.clone(), Mouth(near), group.clone());
+                spawn("airpath-host-udp", move || take_packets(&tunnel, &entrance, (&mouth, outwards), &group))?;
             }
-            to_ports[end.sends() as usize] = Some(Way::Port(far.try_clone()?, network));
+            to_ports[end.sends() as usize] = Some(Way::Port(entrance));
             // The first connection is that to the neighbour, or to the near host, which passes packets on.
             let Some(output) = outputs.first().cloned() else { continue };
             let tunnel = tunnel.clone();
-            spawn("airpath-host-out", move || carry_out(&far, &output, tunnel.as_ref()))?;
+            spawn("airpath-host-out", move || {
+                carry_out(&far, &output, tunnel.as_ref().map(|tunnel| (tunnel, outwards)));
+            })?;
         }
         let mut all = Vec::new();
         for (index, join) in joins.iter().enumerate() {

@@ -6,15 +6,19 @@
 mod carry;
 pub mod channel;
 pub mod clocks;
+mod locks;
 pub mod mouth;
 mod patient;
+mod receipts;
 pub mod ssh;
 pub mod stream;
+mod tallies;
 pub mod transfer;
 pub mod tunnel;
 pub mod wire;
 
 pub use patient::Patient;
+pub use tallies::{Counts, Tally};
 
 /// Folder of the hosts' parts in that of a run.
 pub const HOSTS: &str = "hosts";

@@ -292,7 +292,9 @@ impl Connection {
             },
             Frame::Chunk(bytes) => Ok(Piece::Chunk(bytes.to_vec())),
             Frame::Status(status) => Err(Failure::new(format!("the other engine ended (exit status {status})"))),
-            Frame::Packet(_) | Frame::Credit(_) => Err(Failure::new("the other engine spoke out of turn")),
+            Frame::Packet(_) | Frame::Credit(_) | Frame::Tally(_) => {
+                Err(Failure::new("the other engine spoke out of turn"))
+            }
         }
     }
 

@@ -5,16 +5,26 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use airpath_core::Time;
+use airpath_live::clock;
+use airpath_live::ports::joined::packet_bytes;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::socket::{MsgFlags, recv};
 use serde::{Deserialize, Serialize};
 
+use super::locks::lock;
+use super::receipts::{Receipts, Sum};
 use crate::error::{Failure, Result};
 
-/// Bytes before the packet: the word that both hosts know, and the number of the datagram.
-const HEAD_BYTES: usize = 16;
+/// Bytes before the packet: the word that both hosts know, and the number and total length of the packets before it.
+const HEAD_BYTES: usize = 24;
 /// Longest payload of a datagram of UDP over IPv4.
 const LONGEST_BYTES: usize = 65_507;
 /// Interval at which a waiting thread looks whether the run goes on.
@@ -37,9 +47,19 @@ pub struct Ends {
 pub struct Tunnel {
     socket: Arc<UdpSocket>,
     token: u64,
-    sent: Arc<AtomicU64>,
-    /// Datagrams that did not come.
+    sent: Arc<Mutex<Sent>>,
+    receipts: Arc<Mutex<Receipts>>,
+    /// Readable when the account of receipts has changed by what the other host told.
+    news: Arc<EventFd>,
+    /// Packets that did not come.
     pub lost: Arc<AtomicU64>,
+}
+
+/// Packets sent, and those that the other host was told of.
+#[derive(Debug, Default)]
+struct Sent {
+    sum: Sum,
+    told: Sum,
 }
 
 impl Tunnel {
@@ -51,54 +71,125 @@ impl Tunnel {
         let open = || -> io::Result<UdpSocket> {
             let socket = UdpSocket::bind(ends.own)?;
             socket.connect(ends.peer)?;
-            socket.set_read_timeout(Some(LOOK))?;
             Ok(socket)
         };
-        let socket = open().map_err(|error| {
+        let news = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(io::Error::from);
+        let opened = open().and_then(|socket| Ok((socket, news?)));
+        let (socket, news) = opened.map_err(|error| {
             let Ends { own, peer, .. } = ends;
             Failure::new(format!(
                 "cannot open the tunnel by UDP from {own} to {peer}: {error}; name an address of this host and a free port"
             ))
         })?;
-        Ok(Tunnel { socket: Arc::new(socket), token: ends.token, sent: Arc::default(), lost: Arc::default() })
+        Ok(Tunnel {
+            socket: Arc::new(socket),
+            token: ends.token,
+            sent: Arc::default(),
+            receipts: Arc::default(),
+            news: Arc::new(news),
+            lost: Arc::default(),
+        })
     }
 
-    /// Sends `frame`. False if it is too long for a datagram.
+    /// Sends `frame`, a packet. False if it is too long for a datagram.
     pub fn send(&self, frame: &[u8]) -> bool {
-        if HEAD_BYTES + frame.len() > LONGEST_BYTES {
+        let Some(bytes) = packet_bytes(frame).filter(|_| HEAD_BYTES + frame.len() <= LONGEST_BYTES) else {
             return false;
-        }
+        };
+        let mut sent = lock(&self.sent);
         let mut datagram = Vec::with_capacity(HEAD_BYTES + frame.len());
-        datagram.extend_from_slice(&self.token.to_le_bytes());
-        datagram.extend_from_slice(&self.sent.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        for word in [self.token, sent.sum.packets, sent.sum.bytes] {
+            datagram.extend_from_slice(&word.to_le_bytes());
+        }
         datagram.extend_from_slice(frame);
         // What the kernel refuses did not come: the other host counts it.
         let _ = self.socket.send(&datagram);
+        sent.sum = sent.sum.and(bytes);
         true
     }
 
-    /// Receives until `goes_on` says no; what comes is handed to `take`.
-    pub fn receive(&self, goes_on: impl Fn() -> bool, mut take: impl FnMut(&mut [u8])) {
+    /// True if the other host has not been told of all that was sent.
+    pub(super) fn has_untold(&self) -> bool {
+        let sent = lock(&self.sent);
+        sent.told != sent.sum
+    }
+
+    /// The sum that the other host is told of now.
+    pub(super) fn tell(&self) -> Sum {
+        let mut sent = lock(&self.sent);
+        sent.told = sent.sum;
+        sent.sum
+    }
+
+    /// The other host has told that it has sent `sum`.
+    pub(super) fn told(&self, sum: Sum) {
+        lock(&self.receipts).told(now(), sum);
+        let _ = self.news.write(1);
+    }
+
+    /// Receives until `goes_on` says no; what comes is handed to `take`, and the sum of what is lost to `lose`.
+    pub(super) fn receive(
+        &self,
+        goes_on: impl Fn() -> bool,
+        mut take: impl FnMut(&mut [u8]),
+        mut lose: impl FnMut(Sum),
+    ) {
         let mut buffer = vec![0; LONGEST_BYTES];
-        let (mut received, mut expected) = (0_u64, 0_u64);
         while goes_on() {
-            // A timeout, or an error that an earlier datagram has brought about.
-            let Ok(count) = self.socket.recv(&mut buffer) else { continue };
-            let Some((head, frame)) = buffer[..count].split_at_mut_checked(HEAD_BYTES) else { continue };
-            let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
-            if word(0) != self.token {
-                continue;
+            self.wait();
+            // What came by then is taken before anything is lost.
+            let looked = now();
+            let drained = loop {
+                if !goes_on() {
+                    break false;
+                }
+                match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+                    Ok(count) => self.take(&mut buffer[..count], &mut take),
+                    Err(Errno::EAGAIN) => break true,
+                    // An error that an earlier datagram has brought about.
+                    Err(_) => break false,
+                }
+            };
+            let mut receipts = lock(&self.receipts);
+            let lost = drained.then(|| receipts.give_up(looked)).flatten();
+            self.lost.store(receipts.missing_packets(), Ordering::Relaxed);
+            drop(receipts);
+            if let Some(lost) = lost {
+                lose(lost);
             }
-            received += 1;
-            expected = expected.max(word(8).saturating_add(1));
-            self.lost.store(expected.saturating_sub(received), Ordering::Relaxed);
+        }
+    }
+
+    /// Waits for a datagram, for news, or for the time at which something is lost.
+    fn wait(&self) {
+        let left = lock(&self.receipts).deadline().map(|at| at.nanos().saturating_sub(now().nanos()));
+        let left = left.map_or(LOOK, |left| Duration::from_millis(left.div_ceil(1_000_000)).min(LOOK));
+        let mut ends =
+            [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN), PollFd::new(self.news.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut ends, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
+        let _ = self.news.read();
+    }
+
+    fn take(&self, datagram: &mut [u8], take: &mut impl FnMut(&mut [u8])) {
+        let Some((head, frame)) = datagram.split_at_mut_checked(HEAD_BYTES) else { return };
+        let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().unwrap_or_default());
+        let Some(bytes) = packet_bytes(frame).filter(|_| word(0) == self.token) else { return };
+        if lock(&self.receipts).take(now(), Sum { packets: word(8), bytes: word(16) }, bytes) {
             take(frame);
         }
     }
 }
 
+/// The time of accounts.
+fn now() -> Time {
+    Time::from_nanos(clock::monotonic_ns())
+}
+
 #[cfg(test)]
 mod tests {
+    use airpath_core::Direction;
+    use airpath_live::ports::joined::{JoinedPacket, Journey};
+
     use super::*;
 
     #[test]
@@ -110,14 +201,34 @@ mod tests {
         let near = Tunnel::open(&Ends { own, peer, token: 7 }).unwrap();
         let far = Tunnel::open(&Ends { own: peer, peer: own, token: 7 }).unwrap();
         assert!(Tunnel::open(&Ends { own, peer, token: 7 }).is_err());
-        assert!(near.send(b"first"));
+        let packet = |bytes: u8| {
+            let mut frame = JoinedPacket::header(&Journey::default(), Direction::Uplink, 5).unwrap();
+            frame.resize(frame.len() + usize::from(bytes), bytes);
+            frame
+        };
+        assert!(near.send(&packet(1)));
         near.socket.send(b"strange").unwrap();
-        near.sent.store(3, Ordering::Relaxed);
-        assert!(near.send(b"fourth"));
-        assert!(!near.send(&vec![0; LONGEST_BYTES]));
-        let came = std::cell::RefCell::new(Vec::new());
-        far.receive(|| came.borrow().len() < 2, |frame| came.borrow_mut().push(frame.to_vec()));
-        assert_eq!(came.into_inner(), [b"first".to_vec(), b"fourth".to_vec()]);
-        assert_eq!(far.lost.load(Ordering::Relaxed), 2);
+        near.socket.send(&[7; 80]).unwrap();
+        // Two packets of 30 bytes in all that do not come, and another behind them, which comes twice.
+        lock(&near.sent).sum = Sum { packets: 3, bytes: 31 };
+        assert!(near.send(&packet(4)));
+        lock(&near.sent).sum = Sum { packets: 3, bytes: 31 };
+        assert!(near.send(&packet(4)));
+        assert!(!near.send(&[&packet(4)[..], &vec![0; LONGEST_BYTES]].concat()));
+        assert!(near.has_untold());
+        let end = Sum { packets: 5, bytes: 135 };
+        lock(&near.sent).sum = end;
+        far.told(near.tell());
+        assert!(!near.has_untold());
+        let (came, lost) = (std::cell::RefCell::new(Vec::new()), std::cell::RefCell::new(Vec::new()));
+        let is_all_known = || lost.borrow().iter().map(|sum: &Sum| sum.packets).max() == Some(3);
+        far.receive(
+            || !is_all_known(),
+            |frame| came.borrow_mut().push(frame.to_vec()),
+            |sum| lost.borrow_mut().push(sum),
+        );
+        assert_eq!(came.into_inner(), [packet(1), packet(4)]);
+        assert_eq!(lost.into_inner().last(), Some(&Sum { packets: 3, bytes: 130 }));
+        assert_eq!(far.lost.load(Ordering::Relaxed), 3);
     }
 }

@@ -6,17 +6,18 @@
 
 use std::io::{self, Read, Write};
 
-use airpath_core::Credit;
+use airpath_core::{Credit, Direction};
 use airpath_live::ports::credit::{CREDIT, JoinedCredit};
-use airpath_live::ports::joined::{JoinedPacket, LONGEST_DATAGRAM_BYTES, PACKET};
+use airpath_live::ports::joined::{self, JoinedPacket, LONGEST_DATAGRAM_BYTES, PACKET};
 use airpath_log::histogram::Distribution;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::tallies::{LOST, SENT, Tally};
 use super::tunnel::Ends;
 
 /// Version of what is said. Engines of different versions do not run together.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 /// The line with which the engine of another host begins, behind whatever a login shell prints.
 pub const GREETING: &[u8] = b"\nairpath-remote-hop\n";
 /// Limit on what a login shell prints before it.
@@ -39,6 +40,8 @@ pub enum Frame<'a> {
     Packet(JoinedPacket<'a>),
     /// A credit for packets of the other direction.
     Credit(JoinedCredit),
+    /// A tally of packets that travel beside the connection.
+    Tally(Tally),
     /// A word.
     Word(Box<Word>),
     /// Part of the file that a word has announced.
@@ -324,6 +327,7 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, String> {
         Some((&CREDIT, _)) => {
             JoinedCredit::read(bytes).map(Frame::Credit).ok_or_else(|| "a credit that is none".into())
         }
+        Some((&(SENT | LOST), _)) => Tally::read(bytes).map(Frame::Tally).ok_or_else(|| "a tally that is none".into()),
         Some((&WORD, text)) => {
             serde_json::from_slice(text).map(Frame::Word).map_err(|error| format!("a word that is none: {error}"))
         }
@@ -335,6 +339,11 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, String> {
         Some((kind, _)) => Err(format!("a frame of the unknown kind {kind}")),
         None => Err("an empty frame".into()),
     }
+}
+
+/// The direction on the path of a frame that goes from one part of it to the next: a packet, a credit or a tally.
+pub fn direction_of(frame: &[u8]) -> Option<Direction> {
+    joined::direction_of(frame).or_else(|| Tally::read(frame).map(|tally| tally.direction()))
 }
 
 impl Word {
@@ -418,6 +427,7 @@ mod tests {
             &[CHUNK],
             &[STATUS, b'x'],
             &[CREDIT, 4, 0],
+            &[LOST, 4, 0],
             b"\x01{\"word\":\"stop\",\"more\":1}",
             b"\x01{}",
         ] {

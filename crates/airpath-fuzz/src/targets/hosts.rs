@@ -5,7 +5,7 @@
 //! again.
 
 use airpath_core::{Credit, Direction};
-use airpath_engine::inside::{Frame, Word, parse_frame, read_frame, skip_to_greeting};
+use airpath_engine::inside::{Counts, Frame, Tally, Word, parse_frame, read_frame, skip_to_greeting};
 use airpath_live::ports::credit::JoinedCredit;
 use airpath_live::ports::joined::{JoinedPacket, note_receipt};
 
@@ -41,6 +41,9 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     talk.extend(framed(&packet));
     let credit = JoinedCredit { direction: Direction::Downlink, received_realtime_ns: 0, credit: Credit::UNLIMITED };
     talk.extend(framed(&credit.to_bytes()));
+    let counts = Counts { direction: Direction::Uplink, packets: 7, bytes: 700 };
+    talk.extend(framed(&Tally::Sent(counts).to_bytes()));
+    talk.extend(framed(&Tally::Lost(counts).to_bytes()));
     vec![("talk".into(), talk.clone()), ("frames".into(), talk[31..].to_vec())]
 }
 
@@ -64,6 +67,7 @@ pub fn run(input: &[u8]) {
                 assert_eq!(JoinedPacket::read(&again), Some(packet));
             }
             Ok(Frame::Credit(credit)) => assert_eq!(JoinedCredit::read(&credit.to_bytes()), Some(credit)),
+            Ok(Frame::Tally(tally)) => assert_eq!(Tally::read(&tally.to_bytes()), Some(tally)),
             Ok(Frame::Chunk(_) | Frame::Status(_)) => {}
             Err(what) => assert!(!what.is_empty()),
         }

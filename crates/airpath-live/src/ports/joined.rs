@@ -133,6 +133,13 @@ pub fn direction_of(datagram: &[u8]) -> Option<Direction> {
     Some(if flags & UPLINK != 0 { Direction::Uplink } else { Direction::Downlink })
 }
 
+/// Length of the packet in a datagram that is one.
+pub fn packet_bytes(datagram: &[u8]) -> Option<u64> {
+    let head = datagram.get(..FIXED_BYTES).filter(|head| head[0] == PACKET)?;
+    let flips = usize::from(u16::from_le_bytes(head[38..40].try_into().ok()?));
+    Some((datagram.len() as u64).saturating_sub((FIXED_BYTES + 4 * flips) as u64))
+}
+
 /// Notes in a datagram that is a packet when this host received it; returns when the other one sent it.
 pub fn note_receipt(datagram: &mut [u8], received_realtime_ns: u64) -> Option<u64> {
     if datagram.len() < FIXED_BYTES || datagram[0] != PACKET {
@@ -392,6 +399,7 @@ mod tests {
         let header = |direction| JoinedPacket::header(&Journey::default(), direction, 5).unwrap();
         let good = [header(Direction::Uplink), vec![0x45; 20]].concat();
         assert_eq!(JoinedPacket::read(&good).unwrap().sent_realtime_ns, 5);
+        assert_eq!(packet_bytes(&good), Some(20));
         let astray = [header(Direction::Downlink), vec![0x45; 20]].concat();
         assert_eq!(JoinedPacket::read(&astray).unwrap().direction, Direction::Downlink);
         send(near.socket.as_raw_fd(), &astray, MsgFlags::empty()).unwrap();
@@ -401,6 +409,7 @@ mod tests {
         let flipped =
             Journey { damage: Some(Box::new(Damage { flips: vec![160], truncated_to: None })), ..Journey::default() };
         let beyond = [JoinedPacket::header(&flipped, Direction::Uplink, 5).unwrap(), vec![0x45; 20]].concat();
+        assert_eq!((packet_bytes(&beyond), packet_bytes(&good[..10])), (Some(20), None));
         for bad in [&good[..FIXED_BYTES], &good[..10], &[1; 60][..], &beyond[..]] {
             assert_eq!(JoinedPacket::read(bad), None);
             send(near.socket.as_raw_fd(), bad, MsgFlags::empty()).unwrap();
