@@ -3,11 +3,13 @@
 
 //! A kernel file: is it one that can travel in time, and where does it keep the time?
 
-use std::fs;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection, ObjectSymbol};
+use object::elf::{FileHeader64, SHT_SYMTAB};
+use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym};
+use object::{Endianness, ReadCache, ReadRef};
 
 use crate::error::{Attempting, Result, WarpError};
 
@@ -46,7 +48,7 @@ impl Kernel {
     /// # Errors
     /// When it cannot be read or is no user-mode Linux with time travel.
     pub fn open(path: &Path) -> Result<Kernel> {
-        let content = match fs::read(path) {
+        let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(WarpError::Missing(format!(
                     "no kernel at {}; `airpath warp setup` builds one",
@@ -56,19 +58,28 @@ impl Kernel {
             other => other.attempting(|| format!("read the kernel {}", path.display()))?,
         };
         let path = path.canonicalize().attempting(|| format!("find {}", path.display()))?;
-        Kernel::parse(&content, path)
+        // Most of it is code, which only its process reads.
+        Kernel::parse(&ReadCache::new(file), path)
     }
 
-    fn parse(content: &[u8], path: PathBuf) -> Result<Kernel> {
+    fn parse<'a>(content: impl ReadRef<'a>, path: PathBuf) -> Result<Kernel> {
         let refuse = |what: &str| {
             WarpError::Missing(format!("{} {what}; `airpath warp setup` builds a suitable kernel", path.display()))
         };
-        let file = object::File::parse(content).map_err(|error| refuse(&format!("is not an executable ({error})")))?;
-        let address = |name: &str| file.symbols().find(|one| one.name() == Ok(name)).map(|one| one.address());
-        let time_address = address(TIME_SYMBOL)
+        let symbols = Symbols::read(content).map_err(|error| refuse(&format!("is not an executable ({error})")))?;
+        let [time, seed, running, first_task] =
+            symbols.find([TIME_SYMBOL, SEED_SYMBOL, RUNNING_SYMBOL, FIRST_TASK_SYMBOL]);
+        let time = time
             .ok_or_else(|| refuse("is not a user-mode Linux with CONFIG_UML_TIME_TRAVEL_SUPPORT, or has no symbols"))?;
-        let seeded = address(SEED_SYMBOL).is_some();
-        Ok(Kernel { path, time_address, running_task: running_task(&file), seeded })
+        let name_offset = first_task.and_then(|first_task| {
+            let task = symbols.content_of(&first_task)?;
+            task.windows(FIRST_TASK_NAME.len()).position(|bytes| bytes == FIRST_TASK_NAME)
+        });
+        let running_task = running.zip(name_offset).map(|(running, name_offset)| RunningTask {
+            pointer_address: running.address,
+            name_offset: name_offset as u64,
+        });
+        Ok(Kernel { path, time_address: time.address, running_task, seeded: seed.is_some() })
     }
 
     /// Path of the kernel.
@@ -92,13 +103,62 @@ impl Kernel {
     }
 }
 
-fn running_task(file: &object::File) -> Option<RunningTask> {
-    let symbol = |name: &str| file.symbols().find(|one| one.name() == Ok(name));
-    let first = symbol(FIRST_TASK_SYMBOL)?;
-    let section = file.section_by_index(first.section_index()?).ok()?;
-    let content = section.data_range(first.address(), first.size()).ok()??;
-    let name_offset = content.windows(FIRST_TASK_NAME.len()).position(|bytes| bytes == FIRST_TASK_NAME)?;
-    Some(RunningTask { pointer_address: symbol(RUNNING_SYMBOL)?.address(), name_offset: name_offset as u64 })
+/// A symbol of a kernel.
+#[derive(Debug, Clone, Copy)]
+struct Symbol {
+    address: u64,
+    size: u64,
+    /// Number of its section.
+    section: u16,
+}
+
+/// The symbols of a file.
+struct Symbols<'a, R: ReadRef<'a>> {
+    file: R,
+    endian: Endianness,
+    sections: SectionTable<'a, FileHeader64<Endianness>, R>,
+    symbols: &'a [object::elf::Sym64<Endianness>],
+    names: &'a [u8],
+}
+
+impl<'a, R: ReadRef<'a>> Symbols<'a, R> {
+    fn read(file: R) -> object::Result<Self> {
+        let header = FileHeader64::<Endianness>::parse(file)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, file)?;
+        let table = sections.symbols(endian, file, SHT_SYMTAB)?;
+        let names = match sections.section(table.string_section()) {
+            Ok(names) => names.data(endian, file)?,
+            Err(_) => &[], // a file without symbols
+        };
+        Ok(Symbols { file, endian, symbols: table.symbols(), sections, names })
+    }
+
+    /// The first symbols of these names, by one walk over all of them.
+    fn find<const N: usize>(&self, names: [&str; N]) -> [Option<Symbol>; N] {
+        let mut found = [None; N];
+        for symbol in self.symbols {
+            let name = self.names.get(symbol.st_name(self.endian) as usize..).unwrap_or_default();
+            for (wanted, found) in names.iter().zip(&mut found) {
+                if found.is_none() && name.strip_prefix(wanted.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+                {
+                    *found = Some(Symbol {
+                        address: symbol.st_value(self.endian),
+                        size: symbol.st_size(self.endian),
+                        section: symbol.st_shndx(self.endian),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Content of the file in a symbol's place.
+    fn content_of(&self, symbol: &Symbol) -> Option<&'a [u8]> {
+        let section = self.sections.section(object::SectionIndex(symbol.section.into())).ok()?;
+        let offset = symbol.address.checked_sub(section.sh_addr(self.endian))? + section.sh_offset(self.endian);
+        self.file.read_bytes_at(offset, symbol.size).ok()
+    }
 }
 
 #[cfg(test)]
@@ -107,10 +167,10 @@ mod tests {
 
     #[test]
     fn what_is_no_such_kernel_is_refused_with_the_reason() {
-        let error = Kernel::parse(b"#!/bin/sh\n", "/k".into()).unwrap_err().to_string();
+        let error = Kernel::parse(b"#!/bin/sh\n".as_slice(), "/k".into()).unwrap_err().to_string();
         assert!(error.contains("/k is not an executable") && error.contains("warp setup"), "{error}");
-        let own = fs::read("/proc/self/exe").unwrap();
-        let error = Kernel::parse(&own, "/k".into()).unwrap_err().to_string();
+        let own = std::fs::read("/proc/self/exe").unwrap();
+        let error = Kernel::parse(own.as_slice(), "/k".into()).unwrap_err().to_string();
         assert!(error.contains("CONFIG_UML_TIME_TRAVEL_SUPPORT"), "{error}");
         let error = Kernel::open(Path::new("/nowhere/linux")).unwrap_err().to_string();
         assert!(error.contains("no kernel at /nowhere/linux"), "{error}");
