@@ -14,7 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-from airpath.experiment import agent
 from experiments import LIVE, START, airpath, journal, run_folders, written
 from processes import children
 
@@ -297,15 +296,6 @@ def test_programs_run_at_the_ends_of_every_user_or_of_one(tmp_path: Path) -> Non
     starts = [p["start_ns"] for p in programs if p["program"] == "page"]
     assert all(100_000_000 <= start < 60 * 10**9 for start in starts)
     assert len(starts) == 3
-
-
-def test_patterns_of_users() -> None:
-    assert agent.is_of(None, "")
-    assert agent.is_of("bbr-*", "bbr-10")
-    assert agent.is_of("bbr-?", "bbr-1")
-    assert not agent.is_of("bbr-?", "bbr-10")
-    assert not agent.is_of("bbr-1", "bbr-10")
-    assert not agent.is_of("b.r-*", "bbr-1")
 
 
 def test_a_program_of_a_user_who_is_not_there_fails(tmp_path: Path) -> None:

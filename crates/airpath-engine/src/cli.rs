@@ -12,6 +12,7 @@ mod lines;
 mod load;
 mod mistakes;
 pub mod modes;
+mod quick;
 pub mod record;
 mod replay;
 mod sim;
@@ -129,6 +130,12 @@ pub enum Command {
     /// Init process of a guest in virtual time.
     #[command(name = airpath_warp::guest::COMMAND, hide = true)]
     WarpInit,
+    /// A program that dies with the process that started it.
+    #[command(hide = true)]
+    Bound(BoundArgs),
+    /// Programs of one end of an experiment.
+    #[command(name = airpath_agent::COMMAND, hide = true)]
+    Agent(AgentArgs),
     /// Engine of the hops that are on this host, started by ssh.
     #[command(name = crate::hosts::ssh::COMMAND, hide = true)]
     RemoteHop {
@@ -136,6 +143,23 @@ pub enum Command {
         #[arg(long)]
         fetch: bool,
     },
+}
+
+/// Options of a program that dies with the process that started it.
+#[derive(Args, Debug, Clone)]
+pub struct BoundArgs {
+    /// The process that starts this one.
+    pub parent: i32,
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Options of the agent of an experiment.
+#[derive(Args, Debug, Clone)]
+pub struct AgentArgs {
+    /// Description of what to do, as the runner of the experiment has written it.
+    pub specification: PathBuf,
 }
 
 const EXEC_EXAMPLES: &str = "\

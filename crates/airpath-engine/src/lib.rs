@@ -58,6 +58,13 @@ pub fn main() -> ! {
         Command::Modes(args) => commands::modes::run(&args),
         Command::Warp(args) => commands::warp::run(&args),
         Command::Wsim(args) => commands::wsim::run(&args),
+        Command::Bound(args) => match commands::bound::run(&args) {
+            Ok(never) => match never {},
+            Err(failure) => Err(failure),
+        },
+        Command::Agent(args) => {
+            airpath_agent::run(&args.specification).map_err(|error| Failure::new(error.to_string()))
+        }
         Command::RemoteHop { fetch: true } => commands::fetch::run(),
         Command::RemoteHop { fetch: false } => commands::remote_hop::run(),
         Command::WarpInit => match airpath_warp::guest::main() {

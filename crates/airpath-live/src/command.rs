@@ -5,6 +5,7 @@
 //! reaped together with every orphan of the PID namespace.
 #![allow(unsafe_code)]
 
+pub mod apart;
 mod program;
 
 use std::collections::{BTreeMap, HashMap};

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airpath.engine import find_engine
-from airpath.experiment import agent as agent_module
 from airpath.experiment import links
 from airpath.experiment.metrics import measure_aside, needed
 from airpath.experiment.plan import PlannedCell, cell_folder
@@ -46,13 +45,8 @@ PART = ".part"
 WORK = ".work"
 """End of the name of the folder that the agents work in."""
 
-AGENT = f"""\
-import sys
-sys.path.append({str(Path(agent_module.__file__).parent)!r})
-import agent
-sys.exit(agent.main())"""
-"""Starts an agent. As a module its compiled form is there, made when this process imported it: to
-compile it is half of what its start takes. Last in the path, it hides nothing."""
+MATCHER = str(Path(__file__).parent / "matcher.py")
+"""Looks for the line of its output by which a program is ready."""
 
 MOST_LAST_WORDS_BYTES = 200
 """Greatest part of a program's last output that the message of its failure repeats."""
@@ -187,6 +181,8 @@ def _specification(program: Any, here: Path) -> dict[str, Any]:
     if program.ready is not None:
         ready = program.ready.model_dump()
         ready["within_ns"] = time_ns(ready.pop("within"))
+        if (output := ready.pop("output")) is not None:
+            ready["matcher"] = [sys.executable, "-I", "-S", MATCHER, output]
     service = program.service if program.service is not None else ready is not None
     command = program.command
     if isinstance(command, str):
@@ -287,7 +283,7 @@ def remove(folder: Path) -> None:
 def _ends(task: Task, work: Path) -> list[str]:
     """Write what the agents shall do; return the rest of the engine's command line."""
     ends = {program["end"] for program in task.programs}
-    agent = [sys.executable, "-I", "-S", "-c", AGENT]
+    agent = [find_engine(), "agent"]
     patience = sum((p["ready"] or {}).get("within_ns", 0) for p in task.programs) + 20 * 10**9
     for end in ("client", "server"):
         specification = {
@@ -318,18 +314,20 @@ def _ends(task: Task, work: Path) -> list[str]:
     path = work.resolve()
     words = []
     if "server" in ends:
-        words += ["--server", shlex.join([*agent, str(path / "server.specification.json")])]
+        # The engine has a shell start it, which need not stay.
+        server = shlex.join([*agent, str(path / "server.specification.json")])
+        words += ["--server", f"exec {server}"]
     return [*words, "--", *agent, str(path / "client.specification.json")]
 
 
 def _run(task: Task, command: list[str], work: Path, stop: Stop) -> tuple[int, bool]:
     """Run the engine; return its status and whether it took too long."""
-    launch = [sys.executable, "-I", "-S", str(Path(__file__).parent / "launch.py")]
     # Summaries of virtual time are on stdout; stdout of other runs is that of programs.
     kept = work / "engine.stdout" if task.clock == "virtual" else Path(os.devnull)
     with (work / "engine.stderr").open("wb") as err, kept.open("wb") as out:
         process = subprocess.Popen(
-            [*launch, str(os.getpid()), *command],
+            # A runner that is killed cannot end its replications any more; the kernel does it.
+            [find_engine(), "bound", str(os.getpid()), *command],
             cwd=task.here,
             # The engine's advice goes by it where the run comes out late.
             env={**os.environ, JOBS_VARIABLE: str(task.side_by_side)},

@@ -13,13 +13,17 @@ use airpath_core::time::SPAN_UNITS;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error, Parser};
 
-use super::Cli;
+use super::{Cli, quick};
 
 /// Commands that end in a command of the user's, after `--`.
 const WITH_COMMANDS: [&str; 2] = ["exec", "shell"];
 
 /// The command line, or the mistake in it.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, Mistake> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some(command) = quick::parse(&words) {
+        return Ok(Cli { command });
+    }
     let words = joined(&Cli::command(), words);
     Cli::try_parse_from(&words).map_err(|error| match hint(&words, &error) {
         Some(hint) => Mistake::Told(hint),

@@ -3,6 +3,7 @@
 
 //! One file for each command.
 
+pub mod bound;
 pub mod calibrate;
 pub mod check;
 pub mod clocks;
