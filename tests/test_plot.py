@@ -287,6 +287,18 @@ def test_an_empty_run_has_nothing_to_draw(
     assert "nothing to draw" in capsys.readouterr().err
 
 
+def test_a_part_behind_the_end_has_nothing_to_draw(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(tmp_path / "run")
+    assert run_app(["plot", str(tmp_path / "run"), "--from", "1000000"]) == 1
+    said = capsys.readouterr()
+    assert "or none of it between the times that are drawn" in said.err
+    assert "Warning" not in said.err
+    assert not said.out
+    assert not (tmp_path / "run" / "plots").exists()
+
+
 def test_outliers_close_together_share_a_text_beside_the_box() -> None:
     values = [10.0] * 10 + [10.2] * 10 + [1.0, 50, 50.1, 50.2, 50.3]
     rows = [

@@ -108,7 +108,7 @@ def plot(
     from airpath.analysis.folders import is_run
     from airpath.files import make_folder
     from airpath.plots import KINDS, draw
-    from airpath.plots.kinds import NO_PACKETS, TEXTS, nothing
+    from airpath.plots.kinds import TEXTS, nothing
     from airpath.plots.style import Span
     from airpath.run import RunError, load_run
     from airpath.status import DAMAGED, DONE, UNDONE, fail
@@ -164,7 +164,7 @@ def plot(
             print(f"airpath plot: {note}", file=sys.stderr)
         if not pictures:
             is_part = begin is not None or end is not None
-            why = nothing(only, is_part=is_part) if only else NO_PACKETS
+            why = nothing(only or ["throughput"], is_part=is_part)
             return fail("plot", f"nothing to draw in {directory}: {why}", UNDONE)
         target = make_folder(out or directory / "plots")
         for picture in pictures:

@@ -52,8 +52,8 @@ MOST_MARKS = 150
 
 
 def draw(run: Run, span: Span) -> list[Picture]:
-    """Draw one diagram for each of the largest TCP transfers."""
-    found = transfers(run)
+    """Draw one diagram for each of the largest TCP transfers that have segments in the span."""
+    found = [one for one in transfers(run) if not within(one.segments, run, span).is_empty()]
     if len(found) > MOST_TRANSFERS:
         run.notes.append(
             f"{len(found)} TCP transfers; the {MOST_TRANSFERS} largest have a diagram each"
