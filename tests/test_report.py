@@ -119,6 +119,18 @@ def test_the_page_has_its_sections_with_stable_ids(html: str) -> None:
     assert "12 packets left more than 1 ms late" in page.text
 
 
+def test_the_page_of_one_run_opens_with_its_throughput_and_why_packets_were_dropped(
+    replications: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    run = replications / "replication-0001"
+    assert run_app(["report", str(run), "--out", str(page)]) == 0
+    answer = page.read_text().partition('id="answer"')[2].partition("</section>")[0]
+    assert re.search(r"\d+ packets? dropped: \w", answer)
+    assert 'id="answer-course"' in answer
+    assert answer.count("<svg") == 1
+
+
 def test_nothing_is_asked_of_the_net(html: str) -> None:
     page = Page(html)
     for tag, name, value in page.references:

@@ -127,8 +127,8 @@ def of_sweeps(material: Material, notes: list[str]) -> Iterator[tuple[str, Pictu
 def of_answer(material: Material) -> Iterator[tuple[str, Picture, Entry | None]]:
     """Yield the pictures that show what came out, each with the run that it is of, if it is one.
 
-    They are what the comparisons test over what was swept, the run that an experiment names, and
-    all runs by set.
+    They are what the comparisons test over what was swept, the run that an experiment names or the
+    only one, and all runs by set.
     """
     measured = material.measured
     for contrast in measured.contrasts:
@@ -158,17 +158,24 @@ def of_answer(material: Material) -> Iterator[tuple[str, Picture, Entry | None]]
 
 
 def _course_of_answer(material: Material) -> tuple[Picture, Entry] | None:
-    """Return a picture over time of the first run that an experiment names for its page.
+    """Return a picture over time of the first run that an experiment names, or of the only run.
 
     It is the throughput, or what each flow gets where the experiment asks how flows share.
     """
     tested = material.measured.tested
     shares = bool(tested) and str(tested[0]["metric"]).startswith(OF_SHARES)
-    for entry in material.with_diagrams[:1] if material.presentation.captions else []:
+    for entry in _over_time(material):
         with suppress(RunError):
             for picture in draw_run(entry.open(), ["fairness" if shares else "throughput"], Span()):
                 return picture, entry
     return None
+
+
+def _over_time(material: Material) -> list[Entry]:
+    """Return the run that the answer shows over time, if there is one."""
+    if material.presentation.captions:
+        return material.with_diagrams[:1]
+    return material.entries if len(material.entries) == 1 else []
 
 
 def _tested(material: Material, table: pl.DataFrame, most: int | None = None) -> pl.DataFrame:

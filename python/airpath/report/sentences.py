@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from airpath.analysis.text import between, number, scale, where
 from airpath.analysis.titles import capital, is_share, title
 from airpath.plots import sweeps
+from airpath.plots.style import drop_styles
 from airpath.report import units
 from airpath.report.contrasts import CELL, level
 
@@ -168,5 +169,17 @@ def of_run(entry: Entry) -> Sentence:
     for direction, way in facts.ways.items():
         if way.delivered and way.delay_p50_ns is not None:
             words.append(f"median delay {units.time(way.delay_p50_ns)} {direction}")
-    words.append(f"{sum(facts.drops.values()):,} packets dropped")
+    words.append(_dropped(facts.drops))
     return Sentence(entry.label, ", ".join(words))
+
+
+def _dropped(drops: Mapping[str, int]) -> str:
+    """Return how many packets were dropped, and why, the most frequent cause first."""
+    total = sum(drops.values())
+    words = f"{total:,} {'packet' if total == 1 else 'packets'} dropped"
+    styles = drop_styles(drops)
+    causes = sorted((-number, styles[cause].text) for cause, number in drops.items() if number)
+    if len(causes) == 1:
+        return f"{words}: {causes[0][1]}"
+    told = ", ".join(f"{-number:,} {text}" for number, text in causes)
+    return f"{words}: {told}" if told else words
