@@ -29,7 +29,12 @@ fn prints(packet: &Packet<'_>, sequences: &mut Sequences) -> Option<Told> {
     let Some(payload) = stated.checked_sub(HEADER_BYTES) else {
         return told(format!("truncated-udplength {stated}"));
     };
-    let own =
-        if payload > there { format!("UDP, bad length {payload} > {there}") } else { format!("UDP, length {payload}") };
+    // The length is that of the whole datagram: of a fragment, it is no mistake that more is stated than is there.
+    let is_fragment = packet.headers.is_some_and(|headers| headers.fragment.is_some());
+    let own = if payload > there && !is_fragment {
+        format!("UDP, bad length {payload} > {there}")
+    } else {
+        format!("UDP, length {payload}")
+    };
     Some(with_contents(own, packet, sequences))
 }

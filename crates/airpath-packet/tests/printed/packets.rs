@@ -190,6 +190,7 @@ pub fn icmp6() -> Vec<Vec<u8>> {
 /// Packets with extension headers of IPv6, and fragments of both versions.
 pub fn extended() -> Vec<Vec<u8>> {
     let datagram = udp(5_000, 5_001, b"ab");
+    let first = &udp(5_000, 5_001, &[7; 60])[..24];
     let fragment =
         |next, place: u16, data: &[u8]| ip6(44, &joined(&[&[next, 0], &place.to_be_bytes(), &[0, 0, 0, 77], data]));
     let routing = |kind, data: &[u8]| ip6(43, &joined(&[&[17, 2, kind, 1, 0, 0, 0, 0], &address(5), data]));
@@ -201,6 +202,7 @@ pub fn extended() -> Vec<Vec<u8>> {
         ip6(0, &joined(&[&padding(60), &padding(6), &tcp([1, 2], 2, b"")])),
         fragment(17, 1, &datagram),
         fragment(17, 0, &datagram),
+        fragment(17, 1, first),
         fragment(17, 1_448 | 1, b"abcdefgh"),
         fragment(17, 1_448, b"abcdefgh"),
         fragment(58, 1, &[128, 0, 0, 0, 0, 1, 0, 2]),
@@ -211,6 +213,7 @@ pub fn extended() -> Vec<Vec<u8>> {
         ip6(253, &[0; 12]),
         ip4(253, &[0; 12]),
         ip4_between(17, &datagram, [1, 2], 0x2000),
+        ip4_between(17, first, [1, 2], 0x2000),
         ip4_between(17, b"abcdefgh", [1, 2], 0x2010),
         ip4_between(6, b"abcdefgh", [1, 2], 0x0010),
         ip4_between(1, b"abcdefgh", [1, 2], 0x0010),
