@@ -22,7 +22,7 @@ use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
 use crate::error::{LiveError, Result};
 use crate::namespaces::NetNamespace;
-use crate::ports::Port;
+use crate::ports::{InterfaceSocket, Port};
 use crate::session::{SessionEnd, SessionReport};
 
 /// The kinds, in the order of the help.
@@ -59,6 +59,8 @@ pub struct Kind {
 pub struct Opening {
     /// Take interfaces that the host needs itself.
     pub force: bool,
+    /// Socket on interfaces.
+    pub socket: &'static InterfaceSocket,
 }
 
 /// Content of a link between two places.

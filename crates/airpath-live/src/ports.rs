@@ -8,8 +8,10 @@
 //! which is no part of the length.
 #![allow(unsafe_code)]
 
+mod bpf;
 mod control_messages;
 pub mod credit;
+mod ethtool;
 mod features;
 mod frames;
 mod interface;
@@ -25,6 +27,7 @@ mod serial;
 mod slab;
 mod tap;
 mod tun;
+mod xdp;
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -34,6 +37,8 @@ use std::thread;
 use airpath_core::{Credit, Span};
 use bytes::BytesMut;
 
+use crate::error::Result;
+use crate::namespaces::NetNamespace;
 use crate::netlink::{QueueDiscipline, RouteSocket};
 
 pub use frames::FramePort;
@@ -71,6 +76,48 @@ pub enum PortKind {
     Tun,
     /// A veth pair and an AF_PACKET socket at its engine end.
     Packet,
+}
+
+/// The sockets, in the order of the help; the first is the usual one.
+pub const INTERFACE_SOCKETS: &[InterfaceSocket] = &[interface::SOCKET, xdp::SOCKET];
+
+/// A kind of socket on an interface of the user's.
+#[derive(Debug, Clone, Copy)]
+pub struct InterfaceSocket {
+    /// Its word on the command line.
+    pub word: &'static str,
+    /// Its purpose, in a line.
+    pub purpose: &'static str,
+    /// Opens an interface of a namespace by name.
+    open: fn(&NetNamespace, &str, Frames) -> Result<OnInterface>,
+}
+
+/// A port on an interface of the user's.
+#[derive(Debug)]
+pub struct OnInterface {
+    /// The port.
+    pub port: Port,
+    /// True if the host has nothing to do with the interface meanwhile.
+    pub is_isolated: bool,
+    /// Facts of it that the user should know.
+    pub notes: Vec<String>,
+}
+
+impl InterfaceSocket {
+    /// Opens the interface `name` of `network`.
+    ///
+    /// # Errors
+    /// [`crate::error::LiveError::Forbidden`] without the right to it; otherwise what the kernel refuses, with what to
+    /// change.
+    pub fn open(&self, network: &NetNamespace, name: &str, frames: Frames) -> Result<OnInterface> {
+        (self.open)(network, name, frames)
+    }
+}
+
+impl Default for &'static InterfaceSocket {
+    fn default() -> Self {
+        &INTERFACE_SOCKETS[0]
+    }
 }
 
 /// A packet or super-packet read from a port.
@@ -163,6 +210,11 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// A word for the record of the run, such as "tun".
     fn label(&self) -> &'static str;
 
+    /// The same with how it reads and writes, where that depends on the machine.
+    fn details(&self) -> String {
+        self.label().to_owned()
+    }
+
     /// Reads up to `limit` packets without blocking, appending them to `out`.
     /// They are split off the front of `slab`, whose own content is discarded
     /// and which is replaced when it has no room left (see
@@ -247,6 +299,12 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// True if runs of UDP datagrams may be written as one super-packet, which the endpoint's kernel cuts again.
     fn takes_runs_of_datagrams(&self) -> bool {
         false
+    }
+
+    /// True if segments and checksums may be left to the kernel at the other end; otherwise packets are written as they
+    /// would be on a wire.
+    fn takes_unfinished(&self) -> bool {
+        true
     }
 
     /// Frames longer than the link takes, which were refused: none of them enters it.

@@ -5,7 +5,9 @@
 
 use airpath_core::Span;
 use airpath_live::attachments::{KINDS, Kind};
+use airpath_live::ports::{INTERFACE_SOCKETS, InterfaceSocket};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::{LinkArgs, RunArgs};
 
@@ -18,6 +20,7 @@ Examples:
   airpath gateway --lan eth1 --profile lte-cell-edge
   airpath gateway --between interface:eth1,vxlan:192.0.2.7 --profile lte-good
   airpath gateway --between interface:eth1,tcp-listen:192.0.2.7:7000 --profile lte-good
+  airpath gateway --client-interface eth1 --server-interface eth2 --socket af-xdp --delay '20 ms'
 
 An end of --between is one of
 ";
@@ -58,7 +61,17 @@ pub struct GatewayArgs {
     /// Take an interface although its host needs it: one with the default route, or a port of a bridge.
     #[arg(long, help_heading = "Ends")]
     pub force: bool,
+    /// Way to read and write the frames of interfaces.
+    #[arg(long, value_name = "KIND", help_heading = "Ends", default_value = INTERFACE_SOCKETS[0].word, value_parser = sockets())]
+    pub socket: &'static InterfaceSocket,
     /// Duration [default: until Ctrl-C].
     #[arg(long, value_name = "TIME", help_heading = "Run")]
     pub duration: Option<Span>,
+}
+
+/// The parser of --socket.
+fn sockets() -> impl TypedValueParser<Value = &'static InterfaceSocket> {
+    let values = INTERFACE_SOCKETS.iter().map(|socket| PossibleValue::new(socket.word).help(socket.purpose));
+    PossibleValuesParser::new(values)
+        .map(|word| INTERFACE_SOCKETS.iter().find(|socket| socket.word == word).unwrap_or_default())
 }

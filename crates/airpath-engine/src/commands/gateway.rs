@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use airpath_live::attachments::{self, Opening, Place};
+use airpath_live::ports::INTERFACE_SOCKETS;
 use airpath_live::privilege;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 
@@ -35,6 +36,12 @@ pub fn run(args: &GatewayArgs) -> Result<i32> {
         return Err(Failure::usage(format!("{option} is for commands at the ends; a gateway runs none")));
     }
     let ends = ends(args)?;
+    if args.socket.word != INTERFACE_SOCKETS[0].word && !ends.iter().any(|end| end.starts_with("interface:")) {
+        return Err(Failure::usage(format!(
+            "--socket {}: neither end is an interface (interface:NAME), whose frames it would carry; leave it out",
+            args.socket.word
+        )));
+    }
     if args.duration.is_some_and(|duration| duration.nanos() == 0) {
         return Err(Failure::usage("--duration: nothing passes in no time; leave it out to run until Ctrl-C"));
     }
@@ -52,7 +59,7 @@ pub fn run(args: &GatewayArgs) -> Result<i32> {
              `airpath shell` (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN)",
         ));
     }
-    let opening = Opening { force: args.force };
+    let opening = Opening { force: args.force, socket: args.socket };
     let open = |text: &String| attachments::open(text, opening).map(Arc::from).map_err(Failure::live);
     let places: [Arc<dyn Place>; 2] = [open(&ends[0])?, open(&ends[1])?];
     attachments::check([&*places[0], &*places[1]]).map_err(Failure::live)?;

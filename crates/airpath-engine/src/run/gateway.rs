@@ -67,6 +67,8 @@ pub fn join(gateway: &Gateway, request: &RunRequest) -> Result<Joint> {
         "server": server.name(),
         "client_interface": ends[0].end.interface_name(),
         "server_interface": ends[1].end.interface_name(),
+        "client_port": ends[0].port.details(),
+        "server_port": ends[1].port.details(),
         "client_addresses": ends[0].end.addresses(),
         "server_addresses": ends[1].end.addresses(),
         "carries": match carried { Carried::Packets => "packets", Carried::Frames => "frames" },

@@ -11,7 +11,7 @@ use crate::addressing::End;
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkFacts, RouteSocket};
-use crate::ports::{Frames, InterfacePort};
+use crate::ports::{Frames, InterfaceSocket, OnInterface};
 use crate::privilege;
 use crate::session::SessionEnd;
 
@@ -30,6 +30,7 @@ struct Interface {
     network: NetNamespace,
     identity: (u64, u64),
     facts: LinkFacts,
+    socket: &'static InterfaceSocket,
 }
 
 fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
@@ -60,7 +61,8 @@ fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
     let has_default_route = has_default_route(&routes[0], &routes[1], name);
     refuse(text, &facts, has_default_route, opening)?;
     let identity = network.identity().attempting(|| format!("look at the network namespace of {text}"))?;
-    Ok(Box::new(Interface { shown: text.to_owned(), name: name.to_owned(), network, identity, facts }))
+    let (shown, name, socket) = (text.to_owned(), name.to_owned(), opening.socket);
+    Ok(Box::new(Interface { shown, name, network, identity, facts, socket }))
 }
 
 /// ENODEV, or what the kernel says of a name that cannot be one.
@@ -127,12 +129,12 @@ impl Place for Interface {
 
     fn attach(&self, plan: &Plan<'_>, end: End) -> Result<Attached> {
         let frames = Frames { mtu_bytes: self.facts.mtu_bytes, limit_bytes: plan.mtu_bytes };
-        let (port, note) = InterfacePort::open(&self.network, &self.name, frames, true)?;
+        let OnInterface { port, is_isolated, notes } = self.socket.open(&self.network, &self.name, frames)?;
         let network = self.network.try_clone().attempting(|| "open a namespace again".into())?;
-        let kept = if port.is_isolated() { "; its host neither hears nor speaks there meanwhile" } else { "" };
-        let told = format!("{}: the network behind it{kept}", self.shown);
+        let kept = if is_isolated { "; its host neither hears nor speaks there meanwhile" } else { "" };
+        let told = format!("{}: the network behind it ({}){kept}", self.shown, port.details());
         let end = SessionEnd::of_others(end, self.name.clone(), network, Vec::new());
-        Ok(Attached { port: Box::new(port), end, told, notes: note.into_iter().collect(), helpers: Vec::new() })
+        Ok(Attached { port, end, told, notes, helpers: Vec::new() })
     }
 }
 
@@ -155,7 +157,10 @@ mod tests {
         let facts = LinkFacts { is_ethernet: true, is_up: true, ..LinkFacts::default() };
         let port = LinkFacts { controller: Some(7), ..facts.clone() };
         let refused = |facts: &LinkFacts, route, force| {
-            refuse("eth1", facts, route, Opening { force }).err().map(|error| error.to_string()).unwrap_or_default()
+            refuse("eth1", facts, route, Opening { force, ..Opening::default() })
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
         };
         assert!(refused(&facts, true, false).contains("--force") && refused(&port, false, false).contains("--force"));
         assert_eq!((refused(&port, true, true), refused(&facts, false, false)), (String::new(), String::new()));

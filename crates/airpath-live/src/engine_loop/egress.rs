@@ -70,6 +70,8 @@ pub struct Egress {
     open: Option<SegmentRun>,
     /// True if the port takes runs of datagrams as one.
     joins_datagrams: bool,
+    /// True if the port takes packets only as they would be on a wire.
+    finishes: bool,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,11 @@ struct SegmentRun {
 impl Egress {
     /// A collector for `port`.
     pub fn of(port: &Port) -> Egress {
-        Egress { joins_datagrams: port.takes_runs_of_datagrams(), ..Egress::default() }
+        Egress {
+            joins_datagrams: port.takes_runs_of_datagrams(),
+            finishes: !port.takes_unfinished(),
+            ..Egress::default()
+        }
     }
 
     /// Adds a PDU that was due at `due`; segments of a super-packet that are due within `quantum` become one again.
@@ -108,6 +114,13 @@ impl Egress {
             Payload::Whole(bytes) => {
                 self.close();
                 self.push_single(bytes, 0, pdu.ecn, OffloadHeader::default());
+            }
+            Payload::Segment { layout, .. } if self.finishes && is_unfinished(*layout) => {
+                self.close();
+                let (bytes, link_header) = (finished_bytes(pdu), self.keep_link_header(pdu));
+                if !bytes.is_empty() {
+                    self.entries.push(Entry::single(link_header, 0..0, bytes.into(), OffloadHeader::default()));
+                }
             }
             Payload::Segment { whole, index, layout } => {
                 if let Some(run) = &mut self.open
@@ -265,6 +278,12 @@ impl Egress {
         self.headers.clear();
         Ok(flushed)
     }
+}
+
+/// True if the sender left work on a packet to the device.
+fn is_unfinished(layout: u64) -> bool {
+    let offload = layout::unpack(layout);
+    offload.is_super_packet() || offload.needs_checksum
 }
 
 /// True if the ECN field of a packet behind `link_bytes` bytes of link header is not `ecn`.

@@ -16,10 +16,24 @@ use bytes::BytesMut;
 use super::isolation::Isolation;
 use super::packet::{open_socket, packet_statistics, read_all, set_option, unread_limit, write_all};
 use super::packet_batch::{Read, ReadBuffers, WriteBuffers};
-use super::{Adapter, DropsOutsideModel, InterfaceChanges, Outgoing, ReadOutcome, Received, WriteOutcome};
+use super::{
+    Adapter, DropsOutsideModel, InterfaceChanges, InterfaceSocket, OnInterface, Outgoing, ReadOutcome, Received,
+    WriteOutcome,
+};
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkCounters, LinkOptions, RouteSocket};
+
+/// The packet socket as a choice.
+pub(super) const SOCKET: InterfaceSocket = InterfaceSocket {
+    word: "packet",
+    purpose: "a packet socket: super-packets, checksums left to the device and tags as they are",
+    open: |network, name, frames| {
+        let (port, note) = InterfacePort::open(network, name, frames, true)?;
+        let is_isolated = port.isolation.is_some();
+        Ok(OnInterface { port: Box::new(port), is_isolated, notes: note.into_iter().collect() })
+    },
+};
 
 const PACKET_AUXDATA: libc::c_int = 8;
 
@@ -70,17 +84,7 @@ impl InterfacePort {
     pub fn open(network: &NetNamespace, name: &str, frames: Frames, isolated: bool) -> Result<(Self, Option<String>)> {
         let mut counters = network.run(RouteSocket::open)?.attempting(|| "open a netlink socket".into())?;
         let link_index = counters.link_index(name).attempting(|| format!("find the interface {name}"))?;
-        let (isolation, note) = match isolated.then(|| Isolation::begin(network, link_index)).transpose()? {
-            None => (None, None),
-            Some(Ok(isolation)) => (Some(isolation), None),
-            Some(Err(error)) => (
-                None,
-                Some(format!(
-                    "the host itself also hears and answers frames on {name}: the kernel refuses to keep it off \
-                     ({error}; Linux 6.6 can); leave the interface without addresses"
-                )),
-            ),
-        };
+        let (isolation, note) = if isolated { Isolation::begin(network, link_index, name)? } else { (None, None) };
         let opened = network.run(|| {
             let (socket, buffer_bytes) = open_socket(link_index)?;
             set_option(&socket, libc::SOL_PACKET, PACKET_AUXDATA, 1)?;
@@ -141,15 +145,10 @@ impl InterfacePort {
     pub fn carried_on(self, alive: OwnedFd, lost: Arc<AtomicU64>) -> Self {
         Self { carrier: Some(Carrier { _alive: alive, lost }), ..self }
     }
-
-    /// True if the host has nothing to do with the interface meanwhile.
-    pub fn is_isolated(&self) -> bool {
-        self.isolation.is_some()
-    }
 }
 
 /// Asks for frames that are not addressed to the interface, too, until the socket is closed.
-fn listen_to_all(socket: &OwnedFd, link_index: u32) -> io::Result<()> {
+pub(super) fn listen_to_all(socket: &OwnedFd, link_index: u32) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: link_index as libc::c_int,
         mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,

@@ -31,6 +31,8 @@ const BUFFER_BYTES: libc::c_int = 64 << 20;
 const LARGE_BUFFER_BYTES: usize = 8 << 20;
 
 const ETHERNET_PROTOCOL_ALL: u16 = libc::ETH_P_ALL as u16;
+/// Protocol of the test frames of old (Configuration Testing Protocol), which nobody sends.
+const UNUSED_PROTOCOL: u16 = libc::ETH_P_LOOPBACK as u16;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
 /// The engine's end of a veth pair whose other end is in an endpoint's
@@ -268,15 +270,7 @@ pub(super) fn write_all(
 }
 
 pub(super) fn open_socket(link_index: u32) -> io::Result<(OwnedFd, usize)> {
-    // Protocol 0: nothing is received until the socket is bound.
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: socket takes integers.
-    let descriptor = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let socket = open_unbound()?;
     set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
     set_option(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
     set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
@@ -285,9 +279,29 @@ pub(super) fn open_socket(link_index: u32) -> io::Result<(OwnedFd, usize)> {
         set_option(&socket, libc::SOL_SOCKET, force, BUFFER_BYTES)
             .or_else(|_| set_option(&socket, libc::SOL_SOCKET, plain, BUFFER_BYTES))?;
     }
-    bind(&socket, link_index)?;
+    bind(&socket, link_index, ETHERNET_PROTOCOL_ALL)?;
     let granted = nix::sys::socket::getsockopt(&socket, nix::sys::socket::sockopt::RcvBuf)?;
     Ok((socket, granted))
+}
+
+/// A socket that gets no frames, and an error when the interface goes away.
+pub(super) fn open_silent_socket(link_index: u32) -> io::Result<OwnedFd> {
+    let socket = open_unbound()?;
+    set_option(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+    bind(&socket, link_index, UNUSED_PROTOCOL)?;
+    Ok(socket)
+}
+
+fn open_unbound() -> io::Result<OwnedFd> {
+    // Protocol 0: nothing is received until the socket is bound.
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: socket takes integers.
+    let descriptor = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 pub(super) fn set_option(
@@ -312,11 +326,11 @@ pub(super) fn set_option(
     Ok(())
 }
 
-fn bind(socket: &OwnedFd, link_index: u32) -> io::Result<()> {
+fn bind(socket: &OwnedFd, link_index: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: an all-zero sockaddr_ll is valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = ETHERNET_PROTOCOL_ALL.to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = link_index as i32;
     // SAFETY: the address has the given size and lives over the call.
     let done = unsafe {

@@ -4,6 +4,8 @@
 //! Written frames with link headers.
 
 use airpath_core::{Damage, FiveTuple};
+use airpath_packet::checksum;
+use airpath_packet::protocol::TCP;
 use bytes::BytesMut;
 
 use super::*;
@@ -89,4 +91,37 @@ fn a_marked_packet_in_a_frame_keeps_its_link_header() {
     let [(link_header, marked)] = &written(&egress)[..] else { panic!() };
     assert_eq!((&link_header[..], ecn_of(marked), marked.len()), (&TAGGED_IP[..], Some(Ecn::Ce), packet.len()));
     naive_check(marked).unwrap();
+}
+
+#[test]
+fn a_port_that_takes_no_unfinished_packets_gets_segments_and_checksums_complete() {
+    let whole = tcp_packet(4, 0, 300);
+    let header_bytes = whole.len() - 300;
+    let checksum_left =
+        OffloadHeader { needs_checksum: true, checksum_start: 20, checksum_offset: 16, ..OffloadHeader::default() };
+    let super_packet = OffloadHeader {
+        segmentation: Segmentation::TcpV4,
+        header_bytes: header_bytes as u16,
+        segment_bytes: 100,
+        ..checksum_left
+    };
+    let mut left = whole.clone();
+    let sum = checksum::pseudo_header_sum(&left[12..20], left.len() - 20, TCP);
+    left[36..38].copy_from_slice(&checksum::fold(sum).to_be_bytes());
+    let mut egress = Egress { finishes: true, ..Egress::default() };
+    for (packet, offload) in [(&whole, super_packet), (&left, checksum_left)] {
+        let arrival = arrival(&TAGGED_IP, packet, offload);
+        for index in 0..arrival.segments() {
+            egress.push(&arrival.pdu(&arrival.flow(), index, 1), Time::ZERO, Span::ZERO);
+        }
+    }
+    egress.close();
+    let frames = written(&egress);
+    let lengths = [header_bytes + 100, header_bytes + 100, header_bytes + 100, whole.len()];
+    assert_eq!(frames.iter().map(|frame| frame.1.len()).collect::<Vec<_>>(), lengths);
+    assert!(egress.entries.iter().all(|entry| entry.offload == OffloadHeader::default()));
+    for (link_header, packet) in &frames {
+        assert_eq!(link_header, &TAGGED_IP);
+        naive_check(packet).unwrap();
+    }
 }
