@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FRAMES = Path(__file__).with_name("frames.py")
+FEATURES = Path(__file__).with_name("features.py")
 
 
 def ip(*words: object) -> str:
@@ -68,6 +69,10 @@ class Networks:
     def frames(self, *words: object) -> list[str]:
         """Return the words of the program for frames."""
         return [sys.executable, str(FRAMES), *map(str, words)]
+
+    def switch_off(self, name: str, interface: str, *features: str) -> None:
+        """Switch features of an interface off."""
+        self.run(name, sys.executable, FEATURES, interface, *features)
 
     def ping(self, name: str, address: str, *words: object) -> list[float]:
         """Ping, and return the round-trip times in ms."""

@@ -21,6 +21,7 @@ import pytest
 
 from live.harness import NOBODY, ROOT, SYSTEM_PATH, await_true
 from live.networks import FRAMES, Networks, ip, may_make_networks, two_networks
+from live.xdp import needs_xdp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,10 +80,19 @@ def gateway(airpath: Airpath, *words: object, within: list[str] | None = None) -
             running.process.wait(60)
 
 
-def interfaces(networks: Networks) -> tuple[str, str, str, str]:
+def interfaces(networks: Networks, kind: str = "packet") -> tuple[str, ...]:
     """Return the options that name the interfaces of the machine in the middle."""
     one, other = f"{networks.of('gw')}/eth1", f"{networks.of('gw')}/eth2"
-    return ("--client-interface", one, "--server-interface", other)
+    return ("--client-interface", one, "--server-interface", other, "--socket", kind)
+
+
+@pytest.fixture(params=["packet", "af-xdp"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Return a kind of socket on interfaces."""
+    kind = str(request.param)
+    if kind == "af-xdp":
+        needs_xdp()
+    return kind
 
 
 def hexadecimal(networks: Networks, name: str) -> str:
@@ -91,12 +101,12 @@ def hexadecimal(networks: Networks, name: str) -> str:
     return str(told[0]["address"]).replace(":", "")
 
 
-def test_three_machines_find_each_other_through_the_link(airpath: Airpath) -> None:
+def test_three_machines_find_each_other_through_the_link(airpath: Airpath, kind: str) -> None:
     out = airpath.path("run")
     with (
         two_networks() as networks,
         gateway(
-            airpath, *interfaces(networks), "--delay", f"{DELAY_MS} ms", "--out", out
+            airpath, *interfaces(networks, kind), "--delay", f"{DELAY_MS} ms", "--out", out
         ) as running,
     ):
         # Nobody knows anybody: ARP and neighbour discovery cross the link before the first ping.
@@ -118,15 +128,20 @@ def test_three_machines_find_each_other_through_the_link(airpath: Airpath) -> No
     told = json.loads((out / "run.json").read_text())
     assert told["status"] == "finished"
     assert told["settings"]["gateway"]["carries"] == "frames"
+    carried_by = told["settings"]["gateway"]["client_port"]
+    assert carried_by.startswith("interface" if kind == "packet" else "af-xdp, program in the ")
     airpath.run("replay", out).check()
 
 
-def test_tags_and_unknown_ether_types_pass_unchanged(airpath: Airpath) -> None:
+def test_tags_and_unknown_ether_types_pass_unchanged(airpath: Airpath, kind: str) -> None:
     out = airpath.path("run")
     with (
         two_networks() as networks,
-        gateway(airpath, *interfaces(networks), "--out", out) as running,
+        gateway(airpath, *interfaces(networks, kind), "--out", out) as running,
     ):
+        if kind == "af-xdp":
+            # Tags have to be in the frames, as on a cable: those beside them are lost.
+            networks.switch_off("switch", "p2", "tx-vlan-hw-insert", "tx-vlan-stag-hw-insert")
         ends = hexadecimal(networks, "b1") + hexadecimal(networks, "a1")
         payload = bytes(range(100)).hex()
         headers = ["88b5", "8100600788b5", "88a800098100000588b5"]
@@ -147,7 +162,7 @@ def test_tags_and_unknown_ether_types_pass_unchanged(airpath: Airpath) -> None:
         assert all(content.count(bytes.fromhex(frame)) == 1 for frame in sent)
 
 
-def test_two_networks_that_are_joined_already_end_the_run(airpath: Airpath) -> None:
+def test_two_networks_that_are_joined_already_end_the_run(airpath: Airpath, kind: str) -> None:
     out = airpath.path("run")
     with two_networks() as networks:
         # A cable past the gateway, and a bridge on which it ends.
@@ -156,7 +171,9 @@ def test_two_networks_that_are_joined_already_end_the_run(airpath: Airpath) -> N
         ip("-n", networks.of("b1"), "link", "add", "br1", "type", "bridge")
         for name in ("eth0", "past"):
             ip("-n", networks.of("b1"), "link", "set", name, "master", "br1")
-        with gateway(airpath, *interfaces(networks), "--delay", "2 ms", "--out", out) as running:
+        with gateway(
+            airpath, *interfaces(networks, kind), "--delay", "2 ms", "--out", out
+        ) as running:
             # Only the gateway closes the circle, once the bridge is there.
             ip("-n", networks.of("b1"), "link", "set", "br1", "up")
             networks.run("a1", "ping", "-n", "-c", 1, "-W", 1, "192.0.2.77", status=1)
@@ -165,25 +182,30 @@ def test_two_networks_that_are_joined_already_end_the_run(airpath: Airpath) -> N
     assert json.loads((out / "run.json").read_text())["status"] == "failed"
 
 
-def test_jumbo_frames_pass_or_are_refused_and_counted(airpath: Airpath) -> None:
+def test_jumbo_frames_pass_or_are_refused_and_counted(airpath: Airpath, kind: str) -> None:
     with two_networks(9000) as networks:
-        with gateway(airpath, *interfaces(networks)) as running:
+        with gateway(airpath, *interfaces(networks, kind)) as running:
             assert len(networks.ping("a1", "192.0.2.3", "-s", 8972, "-M", "do")) == 3
             assert "at most 9000 bytes" in running.text()
             running.end()
-        with gateway(airpath, *interfaces(networks), "--mtu", 1500) as running:
+        with gateway(airpath, *interfaces(networks, kind), "--mtu", 1500) as running:
             words = ("ping", "-c", 2, "-i", 0.2, "-W", 1, "-s", 8972, "-M", "do", "192.0.2.3")
             networks.run("a1", *words, status=1)
             assert running.end()["ends"]["too_long_frames"] == 2
-        error = airpath.run("gateway", *interfaces(networks), "--mtu", 9500).check(2)
+        error = airpath.run("gateway", *interfaces(networks, kind), "--mtu", 9500).check(2)
         assert "9000" in error.err
 
 
-def test_tcp_crosses_both_ways_at_the_rate_of_the_link(airpath: Airpath) -> None:
+def test_tcp_crosses_both_ways_at_the_rate_of_the_link(airpath: Airpath, kind: str) -> None:
     with (
         two_networks() as networks,
         gateway(
-            airpath, *interfaces(networks), "--rate", "20 Mbit/s,40 Mbit/s", "--duration", "60 s"
+            airpath,
+            *interfaces(networks, kind),
+            "--rate",
+            "20 Mbit/s,40 Mbit/s",
+            "--duration",
+            "60 s",
         ) as running,
     ):
         for options in ([], ["--reverse"]):
@@ -199,6 +221,54 @@ def test_tcp_crosses_both_ways_at_the_rate_of_the_link(airpath: Airpath) -> None
         summary = running.end()
     for direction in ("uplink", "downlink"):
         assert summary[direction]["delivered_bytes"] >= 2_000_000
+
+
+DATAGRAMS = """
+import socket, sys
+sizes = [1, 17, 18, 100, 1024, 1472, 1473, 4000, 9001]
+for family, address in [(socket.AF_INET, "192.0.2.3"), (socket.AF_INET6, "2001:db8::3")]:
+    with socket.socket(family, socket.SOCK_DGRAM) as one:
+        if sys.argv[1] == "receive":
+            one.bind((address, 7000))
+            one.settimeout(40)
+            print("ready", flush=True)
+            got = [one.recv(65536) for _ in sizes]
+            assert all(data == bytes(len(data)) for data in got)
+            print(sorted(map(len, got)) == sizes, flush=True)
+        else:
+            assert sys.stdin.readline() == "ready\\n"
+            for size in sizes:
+                one.sendto(bytes(size), (address, 7000))
+"""
+"""Datagrams of several sizes by IPv4 and IPv6, some of them in fragments."""
+
+
+def test_datagrams_of_any_size_pass_with_their_checksums(airpath: Airpath, kind: str) -> None:
+    out = airpath.path("run")
+    with (
+        two_networks() as networks,
+        gateway(airpath, *interfaces(networks, kind), "--delay", "1 ms", "--out", out) as running,
+    ):
+        command = [sys.executable, "-c", DATAGRAMS]
+        receiver = subprocess.Popen(
+            networks.inside("b1", *command, "receive"), stdout=subprocess.PIPE, text=True
+        )
+        sender = subprocess.Popen(
+            networks.inside("a1", *command, "send"), stdin=subprocess.PIPE, text=True
+        )
+        assert receiver.stdout
+        assert sender.stdin
+        for _ in range(2):
+            # An address is found before many packets wait for it.
+            assert receiver.stdout.readline() == "ready\n"
+            networks.ping("a1", "192.0.2.3", "-c", 1)
+            networks.ping("a1", "2001:db8::3", "-c", 1)
+            sender.stdin.write("ready\n")
+            sender.stdin.flush()
+            assert receiver.stdout.readline() == "True\n"
+        assert receiver.wait(60) == sender.wait(60) == 0
+        running.end()
+    airpath.run("replay", out).check()
 
 
 def no_interface_is_left(namespace: str) -> bool:
@@ -258,11 +328,11 @@ def test_parameters_change_while_it_runs_and_the_time_ends_it(airpath: Airpath) 
         assert running.end()["uplink"]["delivered_packets"] >= 6
 
 
-def test_an_interface_that_goes_away_ends_the_run(airpath: Airpath) -> None:
+def test_an_interface_that_goes_away_ends_the_run(airpath: Airpath, kind: str) -> None:
     out = airpath.path("run")
     with (
         two_networks() as networks,
-        gateway(airpath, *interfaces(networks), "--out", out) as running,
+        gateway(airpath, *interfaces(networks, kind), "--out", out) as running,
     ):
         networks.ping("a1", "192.0.2.3")
         ip("-n", networks.of("gw"), "link", "del", "eth2")
