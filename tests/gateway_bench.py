@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import statistics
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVER = "192.0.2.3"
+DATAGRAM_BYTES = 36
+"""Payload of a datagram of 64 bytes."""
+DATAGRAM_RATE = 60_000 * 8 * DATAGRAM_BYTES
+"""Bits of payload in a second: 60,000 datagrams."""
 Measured = dict[str, float]
 
 
-def start_bridge(networks: Networks, _: argparse.Namespace) -> Callable[[], str]:
-    """Join both networks by a bridge of the kernel's; return what takes it away."""
+@dataclass
+class Joint:
+    """A gateway or a bridge between both networks."""
+
+    end: Callable[[], str]
+    """Takes it away, and tells its verdict."""
+    process: int | None = None
+    """The process whose children carry the frames; none for the kernel."""
+
+
+def start_bridge(networks: Networks, _: argparse.Namespace) -> Joint:
+    """Join both networks by a bridge of the kernel's."""
     gw = networks.of("gw")
     ip("-n", gw, "link", "add", "br0", "mtu", 9000, "type", "bridge")
     for interface in ("eth1", "eth2"):
@@ -38,17 +54,18 @@ def start_bridge(networks: Networks, _: argparse.Namespace) -> Callable[[], str]
         ip("-n", gw, "link", "del", "br0")
         return "-"
 
-    return end
+    return Joint(end)
 
 
-def start_gateway(*link: str) -> Callable[[Networks, argparse.Namespace], Callable[[], str]]:
-    """Return what joins both networks by a gateway with these options, and tells its verdict."""
+def start_gateway(*link: str) -> Callable[[Networks, argparse.Namespace], Joint]:
+    """Return what joins both networks by a gateway with these options."""
 
-    def start(networks: Networks, arguments: argparse.Namespace) -> Callable[[], str]:
+    def start(networks: Networks, arguments: argparse.Namespace) -> Joint:
         one, other = (f"{networks.of('gw')}/{name}" for name in ("eth1", "eth2"))
         ends = ["--client-interface", one, "--server-interface", other]
         folder = tempfile.TemporaryDirectory(prefix="gateway-bench-")
         log = Path(folder.name) / "log"
+        ends += ["--socket", arguments.socket]
         command = [arguments.engine, "gateway", *ends, *link, "--seed", "1", "--json"]
         with log.open("w") as messages:
             process = subprocess.Popen(command, stderr=messages)
@@ -65,12 +82,12 @@ def start_gateway(*link: str) -> Callable[[Networks, argparse.Namespace], Callab
             folder.cleanup()
             return str(summary["verdict"]["grade"])
 
-        return end
+        return Joint(end, process.pid)
 
     return start
 
 
-WAYS: dict[str, tuple[Callable[..., Callable[[], str]], float, float]] = {
+WAYS: dict[str, tuple[Callable[..., Joint], float, float]] = {
     "Linux bridge": (start_bridge, 0.0, 0.0),
     "gateway, unlimited": (start_gateway(), 0.0, 0.0),
     "gateway, 10 ms each way": (start_gateway("--delay", "10 ms"), 20.0, 0.0),
@@ -107,22 +124,70 @@ def delays(networks: Networks, count: int) -> list[float]:
     return [float(part.split()[0]) for part in out.split("time=")[1:]]
 
 
+def processor_ns(process: int) -> int:
+    """Return the processor time of a process, its threads, and those below it."""
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    own = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+    below = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False
+    )
+    return own + sum(map(processor_ns, map(int, below.stdout.split())))
+
+
+def cost_of_datagrams(networks: Networks, process: int, seconds: int) -> Measured:
+    """Return the processor time of the engine for each datagram of 64 bytes, and the loss."""
+    server = subprocess.Popen(
+        networks.inside("b1", "iperf3", "-s", "-1", "-J"), stdout=subprocess.DEVNULL
+    )
+    try:
+        until = time.monotonic() + 20
+        while ":5201" not in networks.run("b1", "ss", "-ltnH"):
+            if time.monotonic() > until:
+                sys.exit("iperf3 does not listen")
+            time.sleep(0.05)
+        load = ("-u", "-l", DATAGRAM_BYTES, "-b", DATAGRAM_RATE)
+        before = processor_ns(process)
+        told = networks.run("a1", "iperf3", "-c", SERVER, "-t", seconds, "-J", *load)
+        spent = processor_ns(process) - before
+    finally:
+        server.wait(30)
+    total = json.loads(told)["end"]["sum"]
+    received = total["packets"] - total["lost_packets"]
+    return {
+        "datagram_processor_us": spent / 1000 / max(received, 1),
+        "datagram_loss_percent": float(total["lost_percent"]),
+        "datagrams_per_s": total["packets"] / total["seconds"],
+    }
+
+
 def measure(name: str, arguments: argparse.Namespace) -> Measured | dict[str, Any]:
     """Measure one way of joining the networks."""
     start, _, _ = WAYS[name]
     with two_networks() as networks:
-        end = start(networks, arguments)
+        joint = start(networks, arguments)
         times = sorted(delays(networks, arguments.pings))
         up = throughput(networks, arguments.seconds)
         down = throughput(networks, arguments.seconds, "-R")
-        verdict = end()
+        cost: Measured = {}
+        if joint.process is not None and WAYS[name][2] == 0:
+            cost = cost_of_datagrams(networks, joint.process, arguments.seconds)
+        verdict = joint.end()
     return {
         "uplink_bit_per_s": up,
         "downlink_bit_per_s": down,
         "rtt_median_ms": statistics.median(times),
         "rtt_p99_ms": times[min(len(times) - 1, int(0.99 * len(times)))],
+        **cost,
         "verdict": verdict,
     }
+
+
+def datagrams_cell(result: Measured | dict[str, Any]) -> str:
+    """Return what a datagram costs, as text."""
+    if "datagram_processor_us" not in result:
+        return "-"
+    lost = f"{result['datagram_loss_percent']:.2f} % lost"
+    return f"{result['datagram_processor_us']:.1f} µs, {lost}"
 
 
 def main() -> None:
@@ -133,15 +198,21 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=5, help="duration of each transfer")
     parser.add_argument("--pings", type=int, default=300, help="number of pings of each way")
     parser.add_argument("--quick", action="store_true", help="a second and 50 pings of each")
+    parser.add_argument("--socket", default="packet", help="kind of socket on the interfaces")
+    parser.add_argument("--only-way", choices=WAYS, action="append", help="one of the ways")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.seconds, arguments.pings = 1, 50
     if os.geteuid() != 0:
         sys.exit("scripts/bench --only gateway: needs root, as it makes networks")
-    results = {name: measure(name, arguments) for name in WAYS}
-    bare = float(results["Linux bridge"]["rtt_median_ms"])
-    print("| between the networks | uplink | downlink | RTT, median | RTT, p99 | error | verdict |")
-    print("|---|---|---|---|---|---|---|")
+    ways = arguments.only_way or list(WAYS)
+    results = {name: measure(name, arguments) for name in ways}
+    bare = float(results.get("Linux bridge", {"rtt_median_ms": math.nan})["rtt_median_ms"])
+    print(
+        "| between the networks | uplink | downlink | RTT, median | RTT, p99 | error "
+        "| UDP of 64 bytes | verdict |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for name, result in results.items():
         nominal_ms = WAYS[name][1]
         error_ms = float(result["rtt_median_ms"]) - nominal_ms - bare
@@ -153,6 +224,7 @@ def main() -> None:
             ),
             *(f"{float(result[key]):.3f} ms" for key in ("rtt_median_ms", "rtt_p99_ms")),
             "-" if name == "Linux bridge" else f"{error_ms:+.3f} ms",
+            datagrams_cell(result),
             str(result["verdict"]),
         ]
         print(f"| {' | '.join(cells)} |")
