@@ -223,7 +223,7 @@ def main() -> None:
                 for key in ("uplink_bit_per_s", "downlink_bit_per_s")
             ),
             *(f"{float(result[key]):.3f} ms" for key in ("rtt_median_ms", "rtt_p99_ms")),
-            "-" if name == "Linux bridge" else f"{error_ms:+.3f} ms",
+            "-" if math.isnan(error_ms) or name == "Linux bridge" else f"{error_ms:+.3f} ms",
             datagrams_cell(result),
             str(result["verdict"]),
         ]

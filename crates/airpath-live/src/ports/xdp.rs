@@ -104,8 +104,8 @@ fn open(network: &NetNamespace, name: &str, frames: Frames) -> Result<OnInterfac
     let waiting = wait_for(&queues, &watch).attempting(|| "wait for several queues".into())?;
     if let Some(error) = &redirection.why_generic {
         notes.push(format!(
-            "the driver of {name} runs no XDP program ({error}); frames come through the kernel's generic mode, which \
-             is no faster than --socket packet"
+            "the driver of {name} runs no XDP program ({error}); frames come through the kernel's generic mode, \
+             behind the driver"
         ));
     }
     if frames_are_long(frames) && !queues[0].takes_long_frames() {
