@@ -297,7 +297,7 @@ impl Agent {
         }
         let readable: Vec<bool> = ends.iter().map(|end| end.any().unwrap_or(false)).collect();
         let (signalled, rung) = (readable[0], always.len() > 1 && readable[1]);
-        let mut readable = readable[always.len()..].to_vec().into_iter();
+        let mut readable = readable[always.len()..].iter().copied();
         drop(ends);
         if rung {
             self.parties.hear_bell();
