@@ -107,6 +107,22 @@ queue = {{ type = "tail_drop", limit = "4 packets" }}
 """
 
 
+PATHS = """
+[[paths]]
+name = "{name}"
+[[paths.hops]]
+name = "radio"
+link = {{ rate = "2 Mbit/s", propagation = "20 ms" }}
+[[paths.hops]]
+name = "core"
+{host}
+link = {{ rate = "10 Mbit/s", propagation = "{propagation}" }}
+[[paths.states]]
+name = "slow"
+set = {{ "core.link.propagation" = "150 ms" }}
+"""
+
+
 @pytest.fixture(scope="module")
 def lab(public: Path) -> Iterator[Lab]:
     """Return three hosts."""
@@ -336,6 +352,67 @@ def test_windows_hold_where_datagrams_between_the_hosts_are_lost(
     for part in ("local", "lab2"):
         replayed = airpath.run("replay", out / "hosts" / part).check()
         assert replayed.out.startswith("identical: "), part
+
+
+def test_several_paths_go_on_at_other_hosts(airpath: Airpath, lab: Lab) -> None:
+    """Each path has its seed, folder and verdict as on one host, and is controlled as a whole."""
+    hosts = f'[hosts.lab2]\nssh = "root@{labs.FAR}"\nssh_options = {json.dumps(lab.options())}\n'
+    hosts += f'engine = "{airpath.command}"\n'
+    paths = (("dsl", "10 ms", "lab2"), ("lte", "60 ms", "lab2"), ("lan", "1 ms", ""))
+
+    def text(places: bool) -> str:
+        said = []
+        for name, delay, at in paths:
+            host = f'host = "{at}"' if at and places else ""
+            said.append(PATHS.format(name=name, propagation=delay, host=host))
+        return (hosts if places else "") + "".join(said)
+
+    out, here, up = airpath.path("run"), airpath.path("here"), airpath.path("up")
+    wait = f"until [ -e {up} ]; do sleep 0.05; done"
+    line = f"touch {up}-$AIRPATH_USER; {wait}; ping -c 4 -i 0.1 server"
+    words = ("--seed", 7, "--lateness-bound", "1 s", "--server", f"{airpath.command} recv")
+    process = airpath.start(
+        *("exec", "--scenario", airpath.file("paths.toml", text(places=True)), *words),
+        *("--out", out, "--json", "--", "sh", "-c", line),
+        user=lab.user,
+    )
+    await_true(lambda: all(Path(f"{up}-{name}").exists() for name, _, _ in paths))
+    told = airpath.run("state", "lte.slow", "--json", user=lab.user).check().document()
+    assert set(told["hosts"]["lte"]) == {"lab2"}
+    airpath.run("set", "dsl.core.link.propagation=40 ms", user=lab.user).check()
+    # What one path refuses, no other carries out.
+    refused = airpath.run("set", "dsl.core.link.ratio=3", "lte.core.link.rate=1 Mbit/s")
+    assert refused.status != 0
+    both = airpath.run("set", "core.link.rate=9 Mbit/s", "--json", user=lab.user).check()
+    times = both.document()["hosts"]
+    assert set(times) == {"dsl", "lte"}
+    assert abs(times["dsl"]["lab2"] - times["lte"]["lab2"]) < 50_000_000, times
+    up.touch()
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, errors
+    document = json.loads(errors.splitlines()[-1])
+    assert [link["link"] for link in document["links"]] == ["dsl", "lte", "lan"]
+    assert all(link["exit_status"] == 0 for link in document["links"])
+    one_way_ns = {"dsl": 60_000_000, "lte": 170_000_000, "lan": 21_000_000}
+    for link in document["links"]:
+        assert link["uplink"]["delivered_packets"] == link["downlink"]["delivered_packets"] == 4
+        assert link["uplink"]["delay"]["p50_ns"] >= one_way_ns[link["link"]], link["link"]
+    airpath.run(
+        *("exec", "--scenario", airpath.file("here.toml", text(places=False)), *words),
+        *("--out", here, "--quiet", "--", "true"),
+        user=lab.user,
+    ).check()
+    for name, _, at in paths:
+        manifest = load_run(out / name).manifest
+        assert manifest["status"] == "finished"
+        assert manifest["hops"] == ["radio", "core"]
+        assert manifest["seed"] == load_run(here / name).manifest["seed"]
+        assert [host["name"] for host in manifest.get("hosts", [])] == (["local", at] if at else [])
+        for part in ("hosts/local", f"hosts/{at}") if at else (".",):
+            airpath.run("replay", out / name / part).check()
+    delays = account(out / "lte")["network_delay"]
+    assert delays["to_host"]["count"] == delays["from_host"]["count"] == 4
+    assert not any(lab.cache().iterdir())
 
 
 def test_a_state_takes_effect_on_both_hosts_at_one_instant(airpath: Airpath, lab: Lab) -> None:

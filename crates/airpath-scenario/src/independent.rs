@@ -32,7 +32,9 @@ impl Scenario {
         let groups = groups(&paths.iter().map(|path| media_of(&path.config)).collect::<Vec<_>>());
         let mut links: Vec<IndependentLink> = Vec::with_capacity(groups.len());
         for Group { paths: members, media } in groups {
+            let names: Vec<&str> = members.iter().flat_map(|number| self.paths[*number].host_names()).collect();
             let scenario = Scenario {
+                hosts: self.hosts.iter().filter(|host| names.contains(&host.name.as_str())).cloned().collect(),
                 media: self.media.iter().filter(|medium| media.contains(&medium.name.as_str())).cloned().collect(),
                 paths: members.iter().map(|number| self.paths[*number].clone()).collect(),
                 ..self.clone()
@@ -73,7 +75,7 @@ struct Group<'a> {
 }
 
 /// The media of a path, in all of its states.
-fn media_of(path: &PathConfig) -> Vec<&str> {
+pub(crate) fn media_of(path: &PathConfig) -> Vec<&str> {
     let hops = path.hops.iter().chain(path.states.iter().flat_map(|state| &state.hops));
     let mut names: Vec<&str> =
         hops.flat_map(|hop| Direction::ALL.map(|way| hop.link(way).medium.name())).flatten().collect();

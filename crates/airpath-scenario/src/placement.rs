@@ -12,20 +12,32 @@ use airpath_models::flow_control::FlowControlConfig;
 use airpath_models::load::BackgroundConfig;
 use airpath_models::{HopConfig, PathConfig};
 
+use crate::build::PathTree;
 use crate::check::join;
 use crate::document::Node;
 use crate::hosts::{HERE, HostTree, KEY, Part, UdpConfig};
+use crate::independent::media_of;
 use crate::report::{Diagnostic, Report};
 use crate::scenario::{NamedPath, Scenario};
 use crate::toml_text::{inline, text};
 
+impl PathTree {
+    /// Names of the hosts on which hops are placed.
+    pub(crate) fn host_names(&self) -> impl Iterator<Item = &str> {
+        self.hops.iter().filter_map(|hop| hop.host.as_ref()).map(|(name, _)| name.as_str())
+    }
+}
+
 impl Scenario {
-    /// The parts of the path by host, from the client on; one part where all hops are on the host on which the
+    /// The parts of the first path by host, from the client on; one part where all hops are on the host on which the
     /// command runs.
     pub fn parts(&self) -> Vec<Part> {
+        self.paths.first().map(|path| self.parts_of(path)).unwrap_or_default()
+    }
+
+    fn parts_of(&self, path: &PathTree) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
-        let hops = self.paths.first().map(|path| path.hops.as_slice()).unwrap_or_default();
-        for (number, hop) in hops.iter().enumerate() {
+        for (number, hop) in path.hops.iter().enumerate() {
             let host = hop.host.as_ref().map_or(HERE, |(name, _)| name.as_str());
             match parts.last_mut() {
                 Some(part) if part.host == host => part.hops.end = number + 1,
@@ -48,6 +60,11 @@ impl Scenario {
             false => host.to_owned(),
             true => (2_usize..).map(|number| format!("{host}-{number}")).find(is_free).unwrap_or_default(),
         }
+    }
+
+    /// True if hops are placed on other hosts.
+    pub fn is_placed(&self) -> bool {
+        self.paths.iter().any(|path| path.host_names().next().is_some())
     }
 
     /// The parts of a path that is on several hosts; none where all hops are on the host on which the command runs.
@@ -122,15 +139,20 @@ impl Scenario {
             }
         }
         problems.extend(self.address_problems());
-        let Some((_, (_, place))) = placed().next() else { return problems };
-        if self.paths.len() > 1 || self.is_cell() {
-            let message = "hops on several hosts are those of one path; leave `host` out where there are users of a cell, \
-                           or several paths, or write a scenario with one path for each run";
-            problems.push(Diagnostic::at(place, KEY, message));
-        } else if problems.is_empty() && paths.len() == 1 {
-            problems.extend(self.order_problem());
-            problems.extend(self.tunnel_problems());
-            problems.extend(self.border_problems(&paths[0].config));
+        if !problems.is_empty() || !self.is_placed() || paths.len() != self.paths.len() {
+            return problems;
+        }
+        problems.extend(self.tunnel_problems());
+        for (tree, path) in self.paths.iter().zip(paths) {
+            let Some((_, place)) = tree.hops.iter().find_map(|hop| hop.host.as_ref()) else { continue };
+            if !media_of(&path.config).is_empty() {
+                let message = "a path with hops on several hosts shares no medium with others, as the medium is one \
+                               machine with the queues of all its users; leave `host` out in the hops of its users";
+                problems.push(Diagnostic::at(place, KEY, message));
+                continue;
+            }
+            problems.extend(order_problem(tree));
+            problems.extend(self.border_problems(tree, &path.config));
         }
         problems
     }
@@ -157,28 +179,20 @@ impl Scenario {
         problems
     }
 
-    /// Problem in the order of hosts along the path.
-    fn order_problem(&self) -> Option<Diagnostic> {
-        let first = self.paths[0].hops.first()?;
-        let (_, place) = first.host.as_ref()?;
-        let message = "the first hop is at the client, whose command runs on this host; place later hops elsewhere, and \
-                       write a hop without parameters first if no other is to be here";
-        Some(Diagnostic::at(place, join(&first.name, "host"), message))
-    }
-
     /// Problems of what is said of the border before a host.
     fn tunnel_problems(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        let parts = self.parts();
+        let all: Vec<Vec<Part>> = self.paths.iter().map(|path| self.parts_of(path)).collect();
         for HostTree { name, place, config } in &self.hosts {
             let mut problem =
                 |key: &str, message: &str| problems.push(Diagnostic::at(place, join(&join(KEY, name), key), message));
-            let before = || parts.windows(2).filter(|pair| pair[1].host == *name).map(|pair| &pair[0]);
+            let pairs = || all.iter().flat_map(|parts| parts.windows(2));
+            let before = || pairs().filter(|pair| pair[1].host == *name).map(|pair| &pair[0]);
             if config.udp.is_some() && before().count() > 1 {
                 problem(
                     "udp",
-                    "the path comes to this host more than once, and a tunnel has two ends; leave it out, or write a second \
-                     host with the same `ssh`",
+                    "a path comes to this host more than once, or several do, and a tunnel has two ends; leave it out, or \
+                     write a second host with the same `ssh`",
                 );
             }
             if config.udp.is_some() && config.subtract_delay && before().any(|part| part.host != HERE) {
@@ -192,9 +206,9 @@ impl Scenario {
     }
 
     /// Problems of what cannot cross the border between two hosts.
-    fn border_problems(&self, config: &PathConfig) -> Vec<Diagnostic> {
+    fn border_problems(&self, path: &PathTree, config: &PathConfig) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        let (path, parts) = (&self.paths[0], self.parts());
+        let parts = self.parts_of(path);
         let part_of = |name: &str| {
             let number = config.hops.iter().position(|hop| hop.name == name)?;
             parts.iter().position(|part| part.hops.contains(&number))
@@ -249,4 +263,13 @@ impl Scenario {
             }
         }
     }
+}
+
+/// Problem in the order of hosts along a path.
+fn order_problem(path: &PathTree) -> Option<Diagnostic> {
+    let first = path.hops.first()?;
+    let (_, place) = first.host.as_ref()?;
+    let message = "the first hop is at the client, whose command runs on this host; place later hops elsewhere, and write \
+                   a hop without parameters first if no other is to be here";
+    Some(Diagnostic::at(place, join(&first.name, "host"), message))
 }

@@ -85,14 +85,15 @@ pub fn nested() -> Result<bool> {
 /// # Errors
 /// When the run cannot be set up.
 pub fn start(request: RunRequest, install_engine: bool) -> Result<i32> {
-    let placement = request.scenario.placement().map_err(link::usage)?;
-    if let Some(parts) = placement.filter(|_| request.clock == Clock::Live) {
-        return near::start(request, parts, install_engine);
+    if request.clock == Clock::Live && request.scenario.is_placed() {
+        return near::start(request, install_engine);
     }
     launch(request, |process, request| {
         let finished = match request.links() {
-            Ok(links) if links.len() > 1 => live::run_links(&process, request, &links, None)
-                .and_then(|outcomes| summary_of_links::conclude_links(request, &links, outcomes)),
+            Ok(links) if links.len() > 1 => {
+                live::run_links(&process, request, &links, links.iter().map(|_| None).collect())
+                    .and_then(|outcomes| summary_of_links::conclude_links(request, &links, outcomes))
+            }
             _ => live::run(&process, request, None).and_then(|outcome| conclude::conclude(request, outcome)),
         };
         finished.unwrap_or_else(|failure| {

@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use crate::error::{Failure, Result};
 use crate::hosts::HOSTS;
-use crate::run::Report;
 use crate::run::conclude::{self, Finished};
 use crate::run::files::KeptFiles;
 use crate::run::{RunRequest, manifest as places};
@@ -104,11 +103,19 @@ pub struct Gathered<'a> {
     pub others: Vec<Collected>,
 }
 
-/// Writes the folder of the whole run, prints its summary, and returns the exit status.
+/// Results of all hosts as one.
+pub struct Joined {
+    /// The run, judged.
+    pub finished: Finished,
+    /// A line of the summary for each of the other hosts.
+    pub hosts: Vec<String>,
+}
+
+/// Writes the folder of the whole run.
 ///
 /// # Errors
 /// When another host's results cannot be read.
-pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
+pub fn join(gathered: Gathered<'_>) -> Result<Joined> {
     let Gathered { whole, local, behind, others } = gathered;
     let mut parts = vec![PartHops { host: HERE.into(), hops: local.manifest.hops.clone() }];
     parts.extend(others.iter().map(|one| PartHops { host: one.name.clone(), hops: one.manifest.hops.clone() }));
@@ -128,13 +135,13 @@ pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
         let start_unix_ns = other.map_or(local.manifest.start_unix_ns, |other| other.manifest.start_unix_ns);
         logs.push(PartLog { hops: hops.clone(), start_unix_ns, clock: other.map(|other| other.clock.clone()) });
     }
-    let join = |out: &Path| -> io::Result<()> {
+    let write = |out: &Path| -> io::Result<()> {
         write_logs(whole.level, &local.manifest.states, &logs, out)?;
         write_captures(whole.level, &logs, out)?;
         copy_tcp_state(out)
     };
     if let Some(out) = &whole.out
-        && let Err(error) = join(out)
+        && let Err(error) = write(out)
     {
         say!(
             "airpath: the logs of the hosts could not be joined: {error}\n  Each is whole in {}",
@@ -172,24 +179,20 @@ pub fn conclude(gathered: Gathered<'_>) -> Result<i32> {
     }
     conclude::pass_on(whole, &manifest);
     summary.seed = Some(whole.seed);
-    let status = conclude::report(whole, &Finished { summary, manifest, status: local.status });
-    if whole.report == Report::Summary {
-        for (other, account) in others.iter().zip(&accounts[1..]) {
-            let p50_ns = |way: &str| account["network_delay"][way]["p50_ns"].as_u64().unwrap_or(0);
-            let delays_ns = [p50_ns("to_host"), p50_ns("from_host")];
-            let late_ns = account["lateness"]["max_ns"].as_u64().unwrap_or(0);
-            let line = HostLine {
-                host: &other.name,
-                offset_ns: other.clock.offset_ns,
-                bound_ns: other.clock.bound_ns,
-                drift_interval_ppm: other.clock.drift_interval_ppm,
-                delays_ns,
-                late_ns,
-            };
-            say!("{line}");
-        }
-    }
-    Ok(status)
+    let line = |(other, account): (&Collected, &Value)| {
+        let p50_ns = |way: &str| account["network_delay"][way]["p50_ns"].as_u64().unwrap_or(0);
+        let line = HostLine {
+            host: &other.name,
+            offset_ns: other.clock.offset_ns,
+            bound_ns: other.clock.bound_ns,
+            drift_interval_ppm: other.clock.drift_interval_ppm,
+            delays_ns: [p50_ns("to_host"), p50_ns("from_host")],
+            late_ns: account["lateness"]["max_ns"].as_u64().unwrap_or(0),
+        };
+        line.to_string()
+    };
+    let hosts = others.iter().zip(&accounts[1..]).map(line).collect();
+    Ok(Joined { finished: Finished { summary, manifest, status: local.status }, hosts })
 }
 
 /// Joins what the hosts recorded of a run that broke off, so that whoever reads logs finds it in the folder of the

@@ -21,7 +21,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde_json::json;
 
 use super::fetch::{Fetcher, Recorded};
-use super::gather::{self, Collected, Gathered};
+use super::gather::{self, Collected, Gathered, Joined};
 use super::launch::{launch, open_json};
 use crate::error::{Failure, Result};
 use crate::hosts::HOSTS;
@@ -34,8 +34,9 @@ use crate::hosts::tunnel::{Ends, Tunnel};
 use crate::hosts::wire::{Neighbour, Window, Word, write_frame};
 use crate::link::{self, usage};
 use crate::run::Report;
+use crate::run::conclude::Finished;
 use crate::run::lines::Lines;
-use crate::run::{RunRequest, conclude, live, manifest as places};
+use crate::run::{RunRequest, conclude, live, manifest as places, summary_of_links};
 use crate::seed::fresh_seed;
 use crate::status;
 use crate::terminal::say;
@@ -75,111 +76,208 @@ struct Subtracted {
     behind: Span,
 }
 
-/// Carries out `request`, whose path has `parts` on several hosts, the first of them here.
+/// A link of the run: a path, alone or beside others.
+struct Link {
+    /// The request for the whole of it.
+    request: RunRequest,
+    /// Its parts by host, from the client on; the first is here.
+    parts: Vec<Part>,
+    /// The engines of the other parts.
+    others: Vec<Other>,
+    /// Delay taken off at the border of this host's part.
+    subtracted: Subtracted,
+    /// The border to the second part; none where all of the link is here.
+    border: Option<Border>,
+}
+
+impl Link {
+    /// The links of `run`.
+    fn all(run: &RunRequest) -> Result<Vec<Link>> {
+        let link = |request: RunRequest| -> Result<Link> {
+            // Links that share a medium are here as a whole.
+            let placed = if request.scenario.is_placed() { request.scenario.placement().map_err(usage)? } else { None };
+            let parts = placed.unwrap_or_default();
+            Ok(Link { request, parts, others: Vec::new(), subtracted: Subtracted::default(), border: None })
+        };
+        run.links()?.into_iter().map(link).collect()
+    }
+
+    /// True if it goes on at another host.
+    fn is_placed(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// Its name among several.
+    fn name(&self) -> &str {
+        self.request.place.as_ref().map_or("", |place| &place.name)
+    }
+
+    /// The request for what is here.
+    fn here(&self) -> Result<RunRequest> {
+        let Some(here) = self.parts.first() else { return Ok(self.request.clone()) };
+        let mut local = part_of(&self.request, here, self.subtracted)?;
+        local.machine = link::machine(&local.scenario)?;
+        local.part_of = Some(HERE.into());
+        local.server = None;
+        local.out = self.request.out.as_ref().map(|out| out.join(HOSTS).join(HERE));
+        local.out_is_ours = false;
+        local.report = Report::Nothing;
+        local.strict = false;
+        local.manifest = None;
+        local.json_file = None;
+        Ok(local)
+    }
+
+    /// The connections to the other hosts.
+    fn joins(&self) -> Result<Vec<Join>> {
+        let clone = |file: &fs::File| file.try_clone().map_err(|error| Failure::new(error.to_string()));
+        let join = |other: &Other| -> Result<Join> {
+            Ok(Join {
+                host: other.part.name.clone(),
+                input: clone(&other.connection.input)?,
+                output: clone(&other.connection.output)?,
+                hops: hops_of(&self.request, &other.part)?,
+                clocks: Some(other.clocks.clone()),
+            })
+        };
+        self.others.iter().map(join).collect()
+    }
+
+    /// Processes that copy what the other hosts record.
+    fn fetchers(&self) -> Result<Vec<Fetcher>> {
+        let Some(out) = &self.request.out else { return Ok(Vec::new()) };
+        let recorded = |other: &Other| Recorded {
+            part: other.part.clone(),
+            folder: other.folder.clone(),
+            into: out.join(HOSTS).join(&other.part.name),
+        };
+        self.others.iter().map(|other| Fetcher::start(&recorded(other))).collect()
+    }
+
+    /// True if it has begun, as far as files tell: a run that did not begin has no folder any more.
+    fn has_begun(&self) -> bool {
+        self.request.out.as_ref().is_some_and(|out| out.join(files::MANIFEST).exists())
+    }
+}
+
+/// Carries out `run`, which has hops on other hosts.
 ///
 /// # Errors
 /// When another host or its engine cannot be had, or the run is not of the kind that may be on several hosts.
-pub fn start(mut request: RunRequest, parts: Vec<Part>, install: bool) -> Result<i32> {
-    check(&request)?;
-    open_json(&mut request)?;
-    let made = request.out.as_deref().map(make_folder).transpose()?.unwrap_or(false);
-    let Prepared { others, subtracted, border } =
-        prepare(&request, parts.clone(), install).inspect_err(|_| take_back(&request, made))?;
-    let begun = begin(&request, &parts[0], &others, subtracted, border, made);
-    let endings: Vec<Ending> = others.into_iter().map(|other| other.connection.hang_up()).collect();
-    for (number, ending) in endings.into_iter().enumerate() {
+pub fn start(mut run: RunRequest, install: bool) -> Result<i32> {
+    check(&run)?;
+    open_json(&mut run)?;
+    let absolute = |out: &PathBuf| std::path::absolute(out);
+    run.out = run.out.as_ref().map(absolute).transpose().map_err(|error| Failure::new(error.to_string()))?;
+    let mut links = Link::all(&run)?;
+    let made = make_folders(&run, &links)?;
+    prepare_all(&mut links, install).inspect_err(|_| take_back(&run, &links, made))?;
+    let begun = begin(&run, &links, made);
+    let mut taken = begun.as_ref().map_or(Vec::new(), |ended| ended.taken.clone()).into_iter();
+    let others = links.iter_mut().flat_map(|link| std::mem::take(&mut link.others));
+    let endings: Vec<Ending> = others.map(|other| other.connection.hang_up()).collect();
+    for ending in endings {
         // The engine there removes its folder at its end; this command ends no earlier.
-        let is_taken = begun.as_ref().is_ok_and(|ended| ended.taken[number]);
-        ending.wait(if is_taken { ssh::PATIENCE } else { ssh::SHORT_PATIENCE });
+        ending.wait(if taken.next() == Some(true) { ssh::PATIENCE } else { ssh::SHORT_PATIENCE });
     }
-    let Ended { status, taken, fetchers } = begun.inspect_err(|_| take_back(&request, made))?;
-    // A run that did not begin has no folder any more.
-    let has_begun = request.out.as_ref().is_some_and(|out| out.join(files::MANIFEST).exists());
-    for (fetcher, taken) in fetchers.into_iter().zip(taken) {
-        fetcher.finish(has_begun && !taken);
-    }
-    if let Some(out) = request.out.as_ref().filter(|_| has_begun)
-        && let Err(why) = gather::join_remains(&request, out)
-    {
-        say!("airpath: the parts of the log are not joined: {why}; each is in {}", out.join(HOSTS).display());
+    let Ended { status, taken, fetchers } = begun.inspect_err(|_| take_back(&run, &links, made))?;
+    let mut taken = taken.as_slice();
+    for (link, fetchers) in links.iter().zip(fetchers) {
+        let (own, rest) = taken.split_at(link.parts.len().saturating_sub(1));
+        taken = rest;
+        for (fetcher, is_taken) in fetchers.into_iter().zip(own) {
+            fetcher.finish(link.has_begun() && !is_taken);
+        }
+        if let Some(out) = link.request.out.as_ref().filter(|_| link.is_placed() && link.has_begun())
+            && let Err(why) = gather::join_remains(&link.request, out)
+        {
+            say!("airpath: the parts of the log are not joined: {why}; each is in {}", out.join(HOSTS).display());
+        }
     }
     Ok(status)
 }
 
 /// A run that has ended.
 struct Ended {
-    /// For each of the others, whether its results came.
+    /// For each of the others of all links, whether its results came.
     taken: Vec<bool>,
     /// The exit status.
     status: i32,
-    /// For each of the others, who fetches what did not come.
-    fetchers: Vec<Fetcher>,
+    /// For each of the others of each link, who fetches what did not come; none where nothing is recorded.
+    fetchers: Vec<Vec<Fetcher>>,
 }
 
-/// Runs the part on this host, and with it the whole.
-fn begin(
-    request: &RunRequest,
-    here: &Part,
-    others: &[Other],
-    subtracted: Subtracted,
-    border: Border,
-    made: bool,
-) -> Result<Ended> {
-    let whole = request;
-    let mut local = part_of(request, here, subtracted)?;
-    local.machine = link::machine(&local.scenario)?;
-    local.part_of = Some(HERE.into());
-    local.server = None;
-    local.out = request.out.as_ref().map(|out| out.join(HOSTS).join(HERE));
-    local.report = Report::Nothing;
-    local.strict = false;
-    local.manifest = None;
-    local.json_file = None;
-    let clone = |file: &fs::File| file.try_clone().map_err(|error| Failure::new(error.to_string()));
-    let mut joins = Vec::new();
-    for other in others {
-        joins.push(Join {
-            host: other.part.name.clone(),
-            input: clone(&other.connection.input)?,
-            output: clone(&other.connection.output)?,
-            hops: hops_of(request, &other.part)?,
-            clocks: Some(other.clocks.clone()),
-        });
-    }
-    let borders = [border];
-    let recorded = |(other, out): (&Other, &PathBuf)| Recorded {
-        part: other.part.clone(),
-        folder: other.folder.clone(),
-        into: out.join(HOSTS).join(&other.part.name),
-    };
-    let recorded = request.out.iter().flat_map(|out| others.iter().map(move |other| (other, out))).map(recorded);
-    let fetchers = recorded.map(|recorded| Fetcher::start(&recorded)).collect::<Result<Vec<_>>>()?;
+/// Runs what is on this host, and with it the whole.
+fn begin(run: &RunRequest, links: &[Link], made: bool) -> Result<Ended> {
+    let locals = links.iter().map(Link::here).collect::<Result<Vec<RunRequest>>>()?;
+    // Folders are made already, and so is the file for the summary.
+    let process_of = RunRequest { out: None, json_file: None, ..run.clone() };
+    let joins = links.iter().map(Link::joins).collect::<Result<Vec<_>>>()?;
+    let fetchers = links.iter().map(Link::fetchers).collect::<Result<Vec<_>>>()?;
     // The engine's process tells this one whose results came.
     let flag = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
-    let taken: Vec<EventFd> = (others.iter().map(flag).collect::<std::result::Result<_, _>>())
+    let others = links.iter().flat_map(|link| &link.others);
+    let taken: Vec<EventFd> = (others.map(flag).collect::<std::result::Result<_, _>>())
         .map_err(|errno| Failure::new(format!("cannot make an event: {errno}")))?;
-    let launched = launch(local, |process, local| {
-        let (mut channels, ports) = match Channels::start(&joins, &borders, 0) {
+    let launched = launch(process_of, |process, _| {
+        let placed = || links.iter().filter(|link| link.is_placed());
+        let borders: Vec<&[Border]> = links.iter().map(|link| link.border.as_slice()).collect();
+        let of_links = joins.iter().zip(borders).filter(|(_, borders)| !borders.is_empty());
+        let of_links: Vec<(&[Join], &[Border])> =
+            of_links.map(|(joins, borders)| (joins.as_slice(), borders)).collect();
+        let started = match Channels::start_all(&of_links, 0) {
             Ok(started) => started,
             Err(failure) => return told(&failure),
         };
-        let outcome = live::run(&process, local, Some((&mut channels, ports)));
-        let finished = outcome.and_then(|outcome| conclude::finish(local, outcome));
-        let concluded = finished.and_then(|finished| {
+        let (mut channels, ports): (Vec<Channels>, Vec<_>) = started.into_iter().unzip();
+        let joined: Vec<Option<live::Joined<'_>>> = {
+            let mut joined = channels.iter_mut().zip(ports);
+            links.iter().map(|link| if link.is_placed() { joined.next() } else { None }).collect()
+        };
+        let whole = match locals.as_slice() {
+            [only] if links[0].is_placed() => only,
+            _ => run,
+        };
+        let stop_fetchers = || fetchers.iter().flatten().for_each(Fetcher::stop);
+        let concluded = live::run_links(&process, whole, &locals, joined).and_then(|outcomes| {
+            let finish = |(local, outcome): (&RunRequest, Result<_>)| {
+                outcome.and_then(|outcome| conclude::finish(local, outcome))
+            };
+            let finished: Vec<Result<Finished>> = locals.iter().zip(outcomes).map(finish).collect();
+            stop_fetchers();
             let mut collected = Vec::new();
-            fetchers.iter().for_each(Fetcher::stop);
-            for ((channel, other), taken) in channels.all.iter().zip(others).zip(&taken) {
-                collected.push(collect(channel, other, whole.out.as_deref())?);
-                let _ = taken.write(1);
+            for ((link, channels), taken) in placed().zip(&channels).zip(by_link(links, &taken)) {
+                let mut of_link = Vec::new();
+                for ((channel, other), taken) in channels.all.iter().zip(&link.others).zip(taken) {
+                    of_link.push(collect(channel, other, link.request.out.as_deref())?);
+                    let _ = taken.write(1);
+                }
+                collected.push((of_link, channels.transit(End::Server)));
             }
-            let behind = channels.transit(End::Server);
-            gather::conclude(Gathered { whole, local: finished, behind, others: collected })
+            let mut collected = collected.into_iter();
+            let mut results = Vec::new();
+            for ((link, local), finished) in links.iter().zip(&locals).zip(finished) {
+                let collected = if link.is_placed() { collected.next() } else { None };
+                results.push(match (finished, collected) {
+                    (Ok(local), Some((others, behind))) => {
+                        gather::join(Gathered { whole: &link.request, local, behind, others })
+                    }
+                    (Err(failure), Some(_)) if links.len() > 1 => {
+                        note_failure(link, local, &failure);
+                        Err(failure)
+                    }
+                    (finished, _) => finished.map(|finished| Joined { finished, hosts: Vec::new() }),
+                });
+            }
+            report(run, links, results)
         });
-        channels.stop_asking();
+        channels.iter().for_each(Channels::stop_asking);
         concluded.unwrap_or_else(|failure| {
-            fetchers.iter().for_each(Fetcher::stop);
-            if !note_failure(whole, local, others, &failure) {
-                take_back(whole, made);
+            stop_fetchers();
+            let has_begun =
+                |(link, local): (&Link, &RunRequest)| link.is_placed() && note_failure(link, local, &failure);
+            if links.iter().zip(&locals).filter(|link| has_begun(*link)).count() == 0 {
+                take_back(run, links, made);
             }
             told(&failure)
         })
@@ -187,11 +285,47 @@ fn begin(
     let status = match launched {
         Ok(status) => status,
         Err(failure) => {
-            fetchers.into_iter().for_each(|fetcher| fetcher.finish(false));
+            fetchers.into_iter().flatten().for_each(|fetcher| fetcher.finish(false));
             return Err(failure);
         }
     };
     Ok(Ended { taken: taken.iter().map(|taken| taken.read().is_ok()).collect(), status, fetchers })
+}
+
+/// `all` of the others, by link that has such.
+fn by_link<'a, T>(links: &'a [Link], mut all: &'a [T]) -> impl Iterator<Item = &'a [T]> {
+    links.iter().filter(|link| link.is_placed()).map(move |link| {
+        let (own, rest) = all.split_at(link.others.len());
+        all = rest;
+        own
+    })
+}
+
+/// Prints what was asked for about the results of `links`, and returns the exit status.
+fn report(run: &RunRequest, links: &[Link], results: Vec<Result<Joined>>) -> Result<i32> {
+    let mut lines = Vec::new();
+    let mut finished = Vec::with_capacity(results.len());
+    for (link, result) in links.iter().zip(results) {
+        let before = if link.name().is_empty() { String::new() } else { format!("{}: ", link.name()) };
+        finished.push(result.map(|Joined { finished, hosts }| {
+            lines.extend(hosts.into_iter().map(|line| format!("{before}{line}")));
+            finished
+        }));
+    }
+    let status = match links {
+        [only] => {
+            let one = finished.pop().unwrap_or_else(|| Err(Failure::new("the engine lost its link")))?;
+            conclude::report(&only.request, &one)
+        }
+        _ => {
+            let requests: Vec<&RunRequest> = links.iter().map(|link| &link.request).collect();
+            summary_of_links::report_finished(run, &requests, finished)
+        }
+    };
+    if run.report == Report::Summary {
+        lines.iter().for_each(|line| say!("{line}"));
+    }
+    Ok(status)
 }
 
 fn told(failure: &Failure) -> i32 {
@@ -223,37 +357,31 @@ fn check(request: &RunRequest) -> Result<()> {
     }
 }
 
-/// The others of a run, ready to begin.
-struct Prepared {
-    others: Vec<Other>,
-    /// Delay taken off at the border of this host's part.
-    subtracted: Subtracted,
-    /// The border to the second part.
-    border: Border,
+/// Connects to the other hosts of all `links`, compares the clocks, and tells their engines what to run.
+fn prepare_all(links: &mut [Link], install: bool) -> Result<()> {
+    let prepared = links.iter_mut().filter(|link| link.is_placed()).try_for_each(|link| prepare(link, install));
+    if prepared.is_err() {
+        let others = links.iter_mut().flat_map(|link| std::mem::take(&mut link.others));
+        let endings: Vec<Ending> = others.map(|other| other.connection.hang_up()).collect();
+        endings.into_iter().for_each(|ending| ending.wait(ssh::PATIENCE));
+    }
+    prepared
 }
 
-/// Connects to the other hosts, compares the clocks, and tells their engines what to run.
-fn prepare(request: &RunRequest, parts: Vec<Part>, install: bool) -> Result<Prepared> {
-    let mut others: Vec<Other> = Vec::new();
-    let prepared = connect_to_all(request, &parts, install, &mut others).and_then(|subtracted| {
-        let neighbours = neighbours(request, &parts)?;
-        let behind = neighbours[0].behind.clone().unwrap_or_default();
-        let tunnel = behind.udp.as_ref().map(Tunnel::open).transpose()?;
-        let border = Border { end: End::Server, tunnel, credit: Window::first_credit(behind.window) };
-        for (number, other) in (1..).zip(&mut others) {
-            let set_up = set_up(request, other, number, subtracted[number], neighbours[number].clone());
-            set_up.map_err(|failure| of_host(&other.part, &failure))?;
-        }
-        Ok((subtracted[0], border))
-    });
-    match prepared {
-        Ok((subtracted, border)) => Ok(Prepared { others, subtracted, border }),
-        Err(failure) => {
-            let endings: Vec<Ending> = others.into_iter().map(|other| other.connection.hang_up()).collect();
-            endings.into_iter().for_each(|ending| ending.wait(ssh::PATIENCE));
-            Err(failure)
-        }
+/// Does that for one link; `others` has the engines whatever comes next.
+fn prepare(link: &mut Link, install: bool) -> Result<()> {
+    let Link { request, parts, others, .. } = link;
+    let subtracted = connect_to_all(request, parts, install, others)?;
+    let neighbours = neighbours(request, parts)?;
+    let behind = neighbours[0].behind.clone().unwrap_or_default();
+    let tunnel = behind.udp.as_ref().map(Tunnel::open).transpose()?;
+    link.border = Some(Border { end: End::Server, tunnel, credit: Window::first_credit(behind.window) });
+    for (number, other) in (1..).zip(others.iter_mut()) {
+        let set_up = set_up(request, other, number, subtracted[number], neighbours[number].clone());
+        set_up.map_err(|failure| of_host(&other.part, &failure))?;
     }
+    link.subtracted = subtracted[0];
+    Ok(())
 }
 
 /// `failure` with the host that it concerns.
@@ -484,27 +612,44 @@ fn collect(channel: &Channel, other: &Other, out: Option<&Path>) -> Result<Colle
     })
 }
 
-/// Makes the folder of a run, with that of the parts; whether it was not there before.
-fn make_folder(out: &Path) -> Result<bool> {
+/// Makes the folder of a run, with those of its links and of their parts; whether it was not there before.
+fn make_folders(run: &RunRequest, links: &[Link]) -> Result<bool> {
+    let Some(out) = &run.out else { return Ok(false) };
     let is_new = !out.exists();
     airpath_log::folder::create(out).map_err(Failure::log)?;
-    fs::create_dir_all(out.join(HOSTS).join(HERE))
-        .map_err(|error| Failure::new(format!("cannot make {}: {error}", out.join(HOSTS).display())))?;
+    for link in links {
+        let Some(own) = &link.request.out else { continue };
+        if own != out {
+            airpath_log::folder::create(own).map_err(Failure::log)?;
+        }
+        if link.is_placed() {
+            fs::create_dir_all(own.join(HOSTS).join(HERE))
+                .map_err(|error| Failure::new(format!("cannot make {}: {error}", own.join(HOSTS).display())))?;
+        }
+    }
     Ok(is_new)
 }
 
-/// Takes back the folder of a run that has not begun.
-fn take_back(request: &RunRequest, made: bool) {
-    if let Some(out) = &request.out {
-        let _ = fs::remove_dir_all(out.join(HOSTS));
-        if made {
-            let _ = fs::remove_dir(out);
+/// Takes back the folders of a run that has not begun.
+fn take_back(run: &RunRequest, links: &[Link], made: bool) {
+    let Some(out) = &run.out else { return };
+    for link in links {
+        let Some(own) = &link.request.out else { continue };
+        if link.is_placed() {
+            let _ = fs::remove_dir_all(own.join(HOSTS));
         }
+        if own != out {
+            let _ = fs::remove_dir(own);
+        }
+    }
+    if made {
+        let _ = fs::remove_dir(out);
     }
 }
 
-/// Leaves a manifest of the whole that says which host failed and why. False if the run had not begun.
-fn note_failure(whole: &RunRequest, local: &RunRequest, others: &[Other], failure: &Failure) -> bool {
+/// Leaves a manifest of the whole link that says which host failed and why. False if the run had not begun.
+fn note_failure(link: &Link, local: &RunRequest, failure: &Failure) -> bool {
+    let Link { request: whole, others, .. } = link;
     let (Some(out), Some(part)) = (&whole.out, &local.out) else { return true };
     let Ok(mut manifest) = Manifest::read(part) else { return false };
     manifest.status = Status::Failed;

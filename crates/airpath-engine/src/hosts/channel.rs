@@ -78,7 +78,7 @@ pub struct Channel {
     answers: Option<Receiver<Word>>,
 }
 
-/// All connections of this engine while a run goes on: at the near host in the order of the path, at a far one that to
+/// All connections of a path while a run goes on: at the near host in the order of the path, at a far one that to
 /// the near host.
 pub struct Channels {
     /// The connections.
@@ -90,6 +90,9 @@ pub struct Channels {
     networks: [Arc<Network>; 2],
     stopped: Arc<AtomicBool>,
 }
+
+/// The connections of a path, and the ports behind which it goes on, each with its end.
+pub type Started = (Channels, Vec<(End, Port)>);
 
 /// A pair of local sockets that keep datagrams apart.
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -110,18 +113,30 @@ impl Channels {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn start(joins: &[Join], borders: &[Border], number: u16) -> Result<(Channels, Vec<(End, Port)>)> {
-        let names: Vec<&str> = joins.iter().map(|join| join.host.as_str()).collect();
-        Channels::try_to_start(joins, borders, number)
+    pub fn start(joins: &[Join], borders: &[Border], number: u16) -> Result<Started> {
+        let mut started = Channels::start_all(&[(joins, borders)], number)?;
+        started.pop().ok_or_else(|| Failure::new("there is no path to join"))
+    }
+
+    /// The same for several paths, each with the connections and borders of its own; without one of the hosts all of
+    /// them end.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn start_all(paths: &[(&[Join], &[Border])], number: u16) -> Result<Vec<Started>> {
+        let names = paths.iter().flat_map(|(joins, _)| joins.iter().map(|join| join.host.as_str()));
+        let names: Vec<&str> = names.collect();
+        let news = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(io::Error::from);
+        news.map(|news| Arc::new(Group { gone: Arc::default(), news, ports: Mutex::default() }))
+            .and_then(|group| {
+                let start =
+                    |(joins, borders): &(&[Join], &[Border])| Channels::try_to_start(joins, borders, number, &group);
+                paths.iter().map(start).collect()
+            })
             .map_err(|error| Failure::new(format!("cannot join host `{}`: {error}", names.join("`, `"))))
     }
 
-    fn try_to_start(joins: &[Join], borders: &[Border], number: u16) -> io::Result<(Channels, Vec<(End, Port)>)> {
-        let group = Arc::new(Group {
-            gone: Arc::default(),
-            news: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?,
-            ports: Mutex::default(),
-        });
+    fn try_to_start(joins: &[Join], borders: &[Border], number: u16, group: &Arc<Group>) -> io::Result<Started> {
         let networks: [Arc<Network>; 2] = Default::default();
         let outputs = joins
             .iter()
@@ -212,7 +227,7 @@ impl Channels {
         }
         // Each part numbers what it makes itself: the first packets, copies, background loads.
         let first_id = (PduId::from(number) << IDS_OF_PART).max(1);
-        Ok((Channels { all, first_id, group, networks, stopped }, ports))
+        Ok((Channels { all, first_id, group: group.clone(), networks, stopped }, ports))
     }
 
     /// True at a host of later hops.

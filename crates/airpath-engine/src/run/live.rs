@@ -52,12 +52,12 @@ pub type Joined<'a> = (&'a mut Channels, Vec<(End, Port)>);
 /// When the namespaces, the ports, the folder or the server's command cannot be had, or the link
 /// breaks. Then the log of a run that had begun is finished, and that of any other is taken back.
 pub fn run(process: &EngineProcess, request: &RunRequest, joined: Option<Joined<'_>>) -> Result<LiveOutcome> {
-    let mut outcomes = run_links(process, request, std::slice::from_ref(request), joined)?;
+    let mut outcomes = run_links(process, request, std::slice::from_ref(request), vec![joined])?;
     outcomes.pop().unwrap_or_else(|| Err(Failure::new("the engine lost its link")))
 }
 
-/// Carries out all `links` of `run` together, and returns what each left; of one that was lost in the midst of the run,
-/// why.
+/// Carries out all `links` of `run` together, each with the engines of other hosts if it goes on there, and returns what
+/// each left; of one that was lost in the midst of the run, why.
 ///
 /// # Errors
 /// As [`run`].
@@ -65,7 +65,7 @@ pub fn run_links(
     process: &EngineProcess,
     run: &RunRequest,
     links: &[RunRequest],
-    joined: Option<Joined<'_>>,
+    joined: Vec<Option<Joined<'_>>>,
 ) -> Result<Vec<Result<LiveOutcome>>> {
     let (mut recorders, mut writers) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
     if links.len() > 1 {
@@ -195,25 +195,27 @@ fn prepare<'a>(
 fn carry_out<'a>(
     process: &EngineProcess,
     (run, links): (&RunRequest, &'a [RunRequest]),
-    joined: Option<Joined<'_>>,
+    joined: Vec<Option<Joined<'_>>>,
     (recorders, writers): (Vec<Recorder>, &'a [Writer]),
     begun: &mut Option<Vec<Manifest>>,
 ) -> Result<Vec<Result<Carried>>> {
     let mut made = users::create_all(links)?;
-    let mut answers = Vec::new();
-    let channels = joined.map(|(channels, joined)| {
-        answers.extend(channels.all.iter_mut().filter_map(Channel::take_answers));
-        let Made { ends, ports, .. } = &mut made[0];
-        for (end, port) in joined {
-            ends.joined.push(end);
-            ports[usize::from(end.port().0)] = port;
-        }
-        channels
-    });
-    let channels = channels.as_deref();
-    let first_id = channels.map(|channels| channels.first_id);
-    let parts = links.iter().zip(writers).zip(recorders).zip(made).collect();
-    let prepared = side_by_side::map(parts, |_, (((request, writer), recorder), made)| {
+    let mut of_links = Vec::with_capacity(links.len());
+    let mut answers = Vec::with_capacity(links.len());
+    for (Made { ends, ports, .. }, joined) in made.iter_mut().zip(joined) {
+        let joined = joined.map(|(channels, joined)| {
+            answers.push(channels.all.iter_mut().filter_map(Channel::take_answers).collect::<Vec<_>>());
+            for (end, port) in joined {
+                ends.joined.push(end);
+                ports[usize::from(end.port().0)] = port;
+            }
+            &*channels
+        });
+        of_links.push(joined);
+    }
+    let first_ids: Vec<_> = of_links.iter().map(|channels| channels.map(|channels| channels.first_id)).collect();
+    let parts = links.iter().zip(writers).zip(recorders).zip(made).zip(first_ids).collect();
+    let prepared = side_by_side::map(parts, |_, ((((request, writer), recorder), made), first_id)| {
         prepare(process, request, (recorder, writer), made, first_id)
     });
     let (mut live, mut ready) = (Vec::with_capacity(links.len()), Vec::with_capacity(links.len()));
@@ -225,7 +227,12 @@ fn carry_out<'a>(
     let (loops, timing) = Loops::start(run, live)?;
     // Nothing of the host comes into a guest while its time runs.
     let control = (run.clock == Clock::Live)
-        .then(|| Control::start(run, links, loops.reach(), channels.map(|channels| (channels, answers))))
+        .then(|| {
+            let mut answers = answers.into_iter();
+            let mut with_answers = |channels| Some((channels, answers.next()?));
+            let joined = of_links.iter().map(|channels| channels.and_then(&mut with_answers)).collect();
+            Control::start(run, links, loops.reach(), joined)
+        })
         .transpose();
     if let (Some(policy), Some((_, outcome))) = (run.asked_policy, refused_policy(&timing)) {
         say!("airpath: --policy {policy} was {outcome}; continuing without it");
@@ -255,7 +262,8 @@ fn carry_out<'a>(
     let of_line = ready.iter().filter_map(|link| Some((LINE_VARIABLE.into(), link.lines.as_ref()?.shown().into())));
     let environment =
         std::iter::once(told).chain(users::environment(run)).chain(run.environment.clone()).chain(of_line).collect();
-    let pace = channels.map(|channels| Pace::new(channels, loops.stopped()));
+    let all_channels: Vec<&Channels> = of_links.iter().copied().flatten().collect();
+    let pace = Pace::new(all_channels.clone(), loops.stopped());
     let stage = Stage { process, run, links: &ready, loops: &loops, environment, pace: pace.as_ref() };
     let ended = run_commands(&stage, |start_unix_ns| {
         let manifests = ready.iter().map(|link| Manifest { start_unix_ns, ..link.manifest.clone() });
@@ -274,7 +282,7 @@ fn carry_out<'a>(
     let gone = ready.iter().zip(&news).map(|(link, news)| interfaces::why_gone(&link.names, news));
     let gone: Vec<String> = gone.collect();
     let stopped = loops.stop();
-    if let Some(why) = channels.and_then(Channels::gone) {
+    if let Some(why) = all_channels.iter().find_map(|channels| channels.gone()) {
         return Err(Failure::new(why.to_owned()));
     }
     let shares = ProcessorTime::now().since(&before);
@@ -352,6 +360,9 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
     let mut servers = Vec::new();
     if let Some(line) = &run.server {
         for (number, (Ready { request, ends, .. }, users)) in links.iter().zip(&users).enumerate() {
+            if ends.is_server_elsewhere() {
+                continue;
+            }
             for (place, (server, user)) in ends.server_namespaces().iter().zip(users).enumerate() {
                 let clients: Vec<&SessionEnd> = match (request.server_ends, user) {
                     // A peer on a line has the addresses that PPP gave it, and a command beside it those alone.
@@ -440,7 +451,8 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
         side_by_side::map(of_links, |link, ((watch, ends), failures)| watch.finish(link, failures, &waits, ends));
     let results = links.iter().zip(&users).zip(finished).map(|((link, users), ends)| {
         let clients = clients.by_ref().take(link.ends.clients.len()).collect();
-        let servers = servers.by_ref().take(users.len()).collect();
+        let count = if link.ends.is_server_elsewhere() { 0 } else { users.len() };
+        let servers = servers.by_ref().take(count).collect();
         (ends, Commands { clients, servers })
     });
     Ok(results.collect())

@@ -23,15 +23,24 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The steps at one of the hosts.
 pub struct Pace<'a> {
-    channels: &'a Channels,
+    /// Those of each path; at a far host there is one.
+    channels: Vec<&'a Channels>,
     /// Readable once the loop has ended.
     stopped: BorrowedFd<'a>,
 }
 
 impl<'a> Pace<'a> {
-    /// The steps of the run whose loop has ended when `stopped` is readable.
-    pub fn new(channels: &'a Channels, stopped: BorrowedFd<'a>) -> Pace<'a> {
-        Pace { channels, stopped }
+    /// The steps of the run whose loop has ended when `stopped` is readable; none where no path goes on elsewhere.
+    pub fn new(channels: Vec<&'a Channels>, stopped: BorrowedFd<'a>) -> Option<Pace<'a>> {
+        (!channels.is_empty()).then_some(Pace { channels, stopped })
+    }
+
+    fn is_far(&self) -> bool {
+        self.channels.iter().all(|channels| channels.is_far())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.iter().flat_map(|channels| &channels.all)
     }
 
     /// Agrees on t = 0 once both ends are ready, and waits for it. Returns it in nanoseconds since 1970 and by
@@ -40,7 +49,7 @@ impl<'a> Pace<'a> {
     /// # Errors
     /// When the other engine fails, or a signal comes first.
     pub fn agree(&self, workload: &mut Workload<'_>) -> Result<(u64, u64)> {
-        let start_ns = if self.channels.is_far() {
+        let start_ns = if self.is_far() {
             self.say_to_all(&Word::Ready {});
             let heard = self.hear_all(workload, |word| match word {
                 Word::Begin { epoch_ns } => Some(*epoch_ns),
@@ -49,7 +58,7 @@ impl<'a> Pace<'a> {
             heard.into_iter().next().unwrap_or_default()
         } else {
             self.hear_all(workload, |word| matches!(word, Word::Ready {}).then_some(()))?;
-            let clocks = || self.channels.all.iter().filter_map(|channel| Some((channel, channel.clocks.as_ref()?)));
+            let clocks = || self.all().filter_map(|channel| Some((channel, channel.clocks.as_ref()?)));
             let one_way_ns = clocks().map(|(_, clocks)| clocks.one_way_ns()).max().unwrap_or(0);
             let start_ns = clock::monotonic_ns() + LEAD.as_nanos() as u64 + 4 * one_way_ns;
             for (channel, clocks) in clocks() {
@@ -68,11 +77,11 @@ impl<'a> Pace<'a> {
     /// # Errors
     /// When the other engine fails.
     pub fn begun(&self) -> Result<()> {
-        if self.channels.is_far() {
+        if self.is_far() {
             self.say_to_all(&Word::Begun {});
             return Ok(());
         }
-        for channel in &self.channels.all {
+        for channel in self.all() {
             match channel.hear_word(PATIENCE)? {
                 Word::Begun {} => {}
                 _ => return Err(out_of_turn(channel)),
@@ -86,7 +95,7 @@ impl<'a> Pace<'a> {
     /// # Errors
     /// When the other engine fails.
     pub fn wait_for_client(&self, workload: &mut Workload<'_>) -> Result<()> {
-        if self.channels.is_far() {
+        if self.is_far() {
             self.hear_all(workload, |word| matches!(word, Word::EndServer {}).then_some(()))?;
         }
         Ok(())
@@ -97,27 +106,29 @@ impl<'a> Pace<'a> {
     /// # Errors
     /// When the other engine fails.
     pub fn end_servers(&self, workload: &mut Workload<'_>, grace: Span) -> Result<Vec<Option<CommandEnd>>> {
-        if self.channels.is_far() {
+        if self.is_far() {
             let ends = workload.end_servers(grace)?;
             self.say_to_all(&Word::ServerEnded {});
             self.hear_all(workload, |word| matches!(word, Word::Stop {}).then_some(()))?;
             return Ok(ends);
         }
         self.say_to_all(&Word::EndServer {});
+        // Those of paths that are on this host as a whole.
+        let ends = workload.end_servers(grace)?;
         self.hear_all(workload, |word| matches!(word, Word::ServerEnded {}).then_some(()))?;
         self.say_to_all(&Word::Stop {});
-        Ok(Vec::new())
+        Ok(ends)
     }
 
     fn say_to_all(&self, word: &Word) {
-        self.channels.all.iter().for_each(|channel| channel.say(word));
+        self.all().for_each(|channel| channel.say(word));
     }
 
     /// Waits for one word from each of the other engines, of which `expected` takes what is in it, while signals are
     /// dealt with.
     fn hear_all<T>(&self, workload: &mut Workload<'_>, expected: impl Fn(&Word) -> Option<T>) -> Result<Vec<T>> {
         let mut all = Vec::new();
-        for channel in &self.channels.all {
+        for channel in self.all() {
             let word = self.hear(channel, workload)?;
             all.push(expected(&word).ok_or_else(|| out_of_turn(channel))?);
         }
@@ -132,10 +143,12 @@ impl<'a> Pace<'a> {
                 Some(Said::Chunk(_)) => return Err(out_of_turn(channel)),
                 None => {}
             }
-            if let Some(why) = self.channels.gone() {
+            // What one of them hears wakes all.
+            let Some(channels) = self.channels.first() else { return Err(out_of_turn(channel)) };
+            if let Some(why) = channels.gone() {
                 return Err(Failure::new(why.to_owned()));
             }
-            if let Some(signal) = workload.wait_for_news(self.channels.news(), self.stopped)? {
+            if let Some(signal) = workload.wait_for_news(channels.news(), self.stopped)? {
                 return Err(Failure::new(format!("{signal} ended the run")));
             }
         }

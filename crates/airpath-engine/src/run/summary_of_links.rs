@@ -12,7 +12,7 @@ use airpath_log::summary::DirectionSummary;
 use airpath_log::verdict::Reason;
 use airpath_log::{Grade, Summary, show};
 
-use super::conclude;
+use super::conclude::{self, Finished};
 use super::outcome::LiveOutcome;
 use super::request::{Report, RunRequest};
 use crate::error::{Failure, Result};
@@ -28,19 +28,25 @@ const SHOWN_LINKS: usize = 20;
 /// # Errors
 /// As [`conclude::conclude`].
 pub fn conclude_links(run: &RunRequest, links: &[RunRequest], outcomes: Vec<Result<LiveOutcome>>) -> Result<i32> {
-    let finished = side_by_side::map(links.iter().zip(outcomes).collect(), |_, (link, outcome)| {
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(failure) => return Ok(OfLink { name: name(link), came_to: Err(failure) }),
-        };
-        let finished = conclude::finish(link, outcome)?;
-        // Beside a user at the terminal nobody's status counts.
-        let counts = run.foreground.is_none() || link.foreground.is_some();
-        let status = if counts { finished.status } else { 0 };
-        Ok(OfLink { name: name(link), came_to: Ok(Judged { summary: finished.summary, status }) })
+    let finished = side_by_side::map(links.iter().zip(outcomes).collect(), |_, (link, outcome)| match outcome {
+        Ok(outcome) => conclude::finish(link, outcome).map(Ok),
+        Err(failure) => Ok(Err(failure)),
     });
     let finished: Vec<_> = finished.into_iter().collect::<Result<_>>()?;
-    Ok(report(run, &finished))
+    Ok(report_finished(run, &links.iter().collect::<Vec<_>>(), finished))
+}
+
+/// Prints what was asked for about `links` of `run`, of each of which `finished` tells what it came to, and returns the
+/// exit status of the first command that failed.
+pub fn report_finished(run: &RunRequest, links: &[&RunRequest], finished: Vec<Result<Finished>>) -> i32 {
+    let mut judged = Vec::with_capacity(links.len());
+    for (link, finished) in links.iter().zip(finished) {
+        // Beside a user at the terminal nobody's status counts.
+        let counts = run.foreground.is_none() || link.foreground.is_some();
+        let judge = |Finished { summary, status, .. }| Judged { summary, status: if counts { status } else { 0 } };
+        judged.push(OfLink { name: name(link), came_to: finished.map(judge) });
+    }
+    report(run, &judged)
 }
 
 /// A link, and what its run came to; a failure where it was lost.

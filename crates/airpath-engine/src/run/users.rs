@@ -125,6 +125,11 @@ impl Ends {
         Ok(Made { ends, ports, report: report.unwrap_or_default(), lines })
     }
 
+    /// True if the path goes on at another host, where the server is.
+    pub fn is_server_elsewhere(&self) -> bool {
+        self.joined.contains(&End::Server)
+    }
+
     /// The ends that have an interface, in the order of their ports.
     pub fn of_ports(&self) -> impl Iterator<Item = &SessionEnd> {
         let all = self.clients.iter().zip(&self.servers).flat_map(|(client, server)| [client, server]);

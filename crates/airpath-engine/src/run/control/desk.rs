@@ -28,6 +28,9 @@ pub(super) struct Desk {
     pub(super) reach: Reach,
     /// Time of receipt of the present request, by CLOCK_MONOTONIC in ns, where it goes to several links.
     pub(super) received_ns: Option<u64>,
+    /// Instant at which the present request takes effect, by CLOCK_MONOTONIC in ns, where it goes to several links of
+    /// which one is on other hosts, too.
+    pub(super) at_ns: Option<u64>,
     pub(super) running: Running,
     pub(super) machine: MachineConfig,
     pub(super) places: Places,
@@ -98,7 +101,10 @@ impl Desk {
             }
             Request::State { name } => {
                 let record = json!({ "enter_state": name }).to_string();
-                let of_all = self.elsewhere.iter().map(|_| Some(Request::State { name: name.clone() })).collect();
+                // A state that is not known here the loop refuses, and nobody else is asked.
+                let is_known = self.places.users().iter().any(|user| user.states.contains(&name));
+                let request = || is_known.then(|| Request::State { name: name.clone() });
+                let of_all = self.elsewhere.iter().map(|_| request()).collect();
                 let (there, at_ns) = self.begin_elsewhere(of_all)?;
                 let done = self.order(Some((Command::EnterState(name.into()), record)), at_ns)?;
                 self.done_on_all(&done, &there)
@@ -150,9 +156,19 @@ impl Desk {
     ///
     /// # Errors
     /// As that request.
-    pub(super) fn check(&self, parameters: &BTreeMap<String, Value>) -> Result<(), Refusal> {
+    pub(super) fn check(&mut self, parameters: &BTreeMap<String, Value>) -> Result<(), Refusal> {
+        let mut parameters = parameters.clone();
+        for there in &mut self.elsewhere {
+            let parameters = there.take(&mut parameters);
+            if !parameters.is_empty() {
+                there.check(&Request::Set { parameter: None, value: None, parameters })?;
+            }
+        }
+        if parameters.is_empty() {
+            return Ok(());
+        }
         let mut running = self.running.clone();
-        let checked = running.set(&running.assignments(parameters));
+        let checked = running.set(&running.assignments(&parameters));
         checked.map(drop).map_err(|report| Refusal::new("parameter", report.to_string()))
     }
 
@@ -171,7 +187,7 @@ impl Desk {
     /// Returns the numbers of the requests there, and the instant by CLOCK_MONOTONIC here; none where nobody is told.
     fn begin_elsewhere(&mut self, requests: Vec<Option<Request>>) -> Result<(Vec<Option<u64>>, Option<u64>), Refusal> {
         let is_any = requests.iter().any(Option::is_some);
-        let at_ns = is_any.then(|| Elsewhere::instant(&self.elsewhere));
+        let at_ns = self.at_ns.or_else(|| is_any.then(|| Elsewhere::instant(self.elsewhere.iter())));
         let asked = self.elsewhere.iter_mut().zip(requests).map(|(there, request)| match request {
             Some(request) => there.ask(&request, at_ns).map(Some),
             None => Ok(None),

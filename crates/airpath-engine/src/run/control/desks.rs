@@ -11,6 +11,7 @@ use airpath_log::Verdict;
 use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
+use super::elsewhere::Elsewhere;
 use super::{Client, Line, Watched};
 use crate::control::protocol::{LONGEST_LINE_BYTES, Refusal, Request, VERSION};
 use crate::run::link_place::LinkPlace;
@@ -63,7 +64,10 @@ impl Desks {
             return desk.carry_out(request, &mut watched[0]);
         }
         let received_ns = clock::monotonic_ns();
-        self.desks.iter_mut().for_each(|desk| desk.received_ns = Some(received_ns));
+        let elsewhere = || self.desks.iter().flat_map(|desk| &desk.elsewhere);
+        let takes_effect = matches!(request, Request::State { .. } | Request::Set { .. });
+        let at_ns = (takes_effect && elsewhere().next().is_some()).then(|| Elsewhere::instant(elsewhere()));
+        self.desks.iter_mut().for_each(|desk| (desk.received_ns, desk.at_ns) = (Some(received_ns), at_ns));
         match request {
             Request::Watch {} => {
                 let mut answers =
@@ -109,14 +113,18 @@ impl Desks {
             }
             Request::State { name } => {
                 let user = self.user_before(&name);
-                let mut refused = None;
-                let answers = self.ask_all(|link, desk| {
+                let request = |link| {
                     let name = match &user {
                         Some((concerned, _)) if *concerned != link => return None,
                         Some((_, name)) => name.clone(),
                         None => name.clone(),
                     };
-                    match desk.carry_out(Request::State { name }, &mut None) {
+                    Some(Request::State { name })
+                };
+                let mut outcomes = self.carry_out_at_once(request);
+                let mut refused = None;
+                let answers = self.ask_all(|link, _| {
+                    match outcomes.remove(&link)? {
                         // Whom it does not fit it does not concern.
                         Err(refusal) if refusal.kind == "state" => {
                             refused.get_or_insert(refusal);
@@ -148,14 +156,43 @@ impl Desks {
                     return Err(Refusal::new("request", message));
                 }
                 // Checked for each before it is in force for any.
-                of_links.iter().try_for_each(|(link, parameters)| self.desks[*link].check(parameters))?;
-                let answers = self.ask_all(|link, desk| {
+                for (link, parameters) in &of_links {
+                    self.desks[*link].check(parameters)?;
+                }
+                let request = |link| {
                     let parameters = of_links.remove(&link)?;
-                    Some(desk.carry_out(Request::Set { parameter: None, value: None, parameters }, &mut None))
-                })?;
+                    Some(Request::Set { parameter: None, value: None, parameters })
+                };
+                let mut outcomes = self.carry_out_at_once(request);
+                let answers = self.ask_all(|link, _| outcomes.remove(&link))?;
                 Ok(self.together(&answers))
             }
         }
+    }
+
+    /// Carries out what `request` tells for each link. Where links are on other hosts, too, each is asked by a thread of
+    /// its own: all of them wait for the same instant.
+    fn carry_out_at_once(
+        &mut self,
+        mut request: impl FnMut(usize) -> Option<Request>,
+    ) -> BTreeMap<usize, Result<Value, Refusal>> {
+        let asked = self.desks.iter_mut().enumerate().filter_map(|(link, desk)| Some((link, desk, request(link)?)));
+        let asked: Vec<_> = asked.collect();
+        if asked.iter().all(|(_, desk, _)| desk.at_ns.is_none()) {
+            let mut outcomes = BTreeMap::new();
+            for (link, desk, request) in asked {
+                outcomes.insert(link, desk.carry_out(request, &mut None));
+            }
+            return outcomes;
+        }
+        std::thread::scope(|scope| {
+            let mut threads = Vec::with_capacity(asked.len());
+            for (link, desk, request) in asked {
+                threads.push((link, scope.spawn(move || desk.carry_out(request, &mut None))));
+            }
+            let failed = |_| Err(Refusal::new("host", "a thread of the engine failed"));
+            threads.into_iter().map(|(link, thread)| (link, thread.join().unwrap_or_else(failed))).collect()
+        })
     }
 
     /// Answers of the links that `ask` asks, by number. A lost link gives none: the others go on without it.
@@ -201,7 +238,10 @@ impl Desks {
             return Ok(BTreeMap::from([one]));
         }
         let first = parameter.split('.').next().unwrap_or_default().trim();
-        let has_hop = |desk: &Desk| desk.places.users().iter().any(|user| user.hops.iter().any(|hop| hop == first));
+        let has_hop = |desk: &Desk| {
+            desk.places.users().iter().any(|user| user.hops.iter().any(|hop| hop == first))
+                || desk.elsewhere.iter().any(|there| there.has(first))
+        };
         let all = self.desks.iter().enumerate().filter(|(_, desk)| has_hop(desk));
         let all: BTreeMap<usize, String> = all.map(|(link, _)| (link, parameter.to_owned())).collect();
         if all.is_empty() {
@@ -234,15 +274,25 @@ impl Desks {
             let of_users = answer.get("user_states").unwrap_or(&answer["state"]);
             states.extend(self.by_user(*link, of_users));
         }
+        let mut hosts = Map::new();
+        for (link, answer) in answers {
+            let Some(times) = answer.get("hosts") else { continue };
+            let user = self.places.get(*link).and_then(|place| place.users.first()).cloned().unwrap_or_default();
+            hosts.insert(user, times.clone());
+        }
         let common = states.values().next().filter(|first| states.values().all(|state| state == *first)).cloned();
-        json!({
+        let mut told = json!({
             "version": VERSION,
             "ok": true,
             "time_ns": time("time_ns"),
             "received_ns": time("received_ns"),
             "state": common,
             "user_states": states,
-        })
+        });
+        if !hosts.is_empty() {
+            told["hosts"] = hosts.into();
+        }
+        told
     }
 }
 

@@ -69,8 +69,8 @@ impl Elsewhere {
     }
 
     /// An instant that all of `others` and this host can meet, by CLOCK_MONOTONIC here.
-    pub(super) fn instant(others: &[Elsewhere]) -> u64 {
-        let one_way_ns = others.iter().map(|other| other.clocks.one_way_ns()).max().unwrap_or(0);
+    pub(super) fn instant<'a>(others: impl Iterator<Item = &'a Elsewhere>) -> u64 {
+        let one_way_ns = others.map(|other| other.clocks.one_way_ns()).max().unwrap_or(0);
         clock::monotonic_ns() + LEAD_NS + 4 * one_way_ns
     }
 

@@ -42,6 +42,9 @@ const CLIENTS: usize = 64;
 /// A request, or the beginning of one.
 type Line = Vec<u8>;
 
+/// The engines of other hosts on the path of a link, and what each says about requests.
+pub type Answering<'a> = (&'a Channels, Vec<Receiver<Word>>);
+
 /// The control of a run; dropping it ends it.
 pub struct Control {
     /// The number of the run.
@@ -55,7 +58,7 @@ pub struct Control {
 
 impl Control {
     /// Opens the socket of the run that `run` and its `links` describe, which are at `reach`. With the engines of
-    /// other hosts goes what each says about requests: the near engine asks, and a far one has no socket.
+    /// other hosts of each link goes what each says about requests: the near engine asks, and a far one has no socket.
     ///
     /// # Errors
     /// When there is no folder for it, or the system refuses.
@@ -63,11 +66,12 @@ impl Control {
         run: &RunRequest,
         links: &[RunRequest],
         reach: Vec<Reach>,
-        joined: Option<(&Channels, Vec<Receiver<Word>>)>,
+        joined: Vec<Option<Answering<'_>>>,
     ) -> io::Result<Control> {
-        let of_link = |(request, reach): (&RunRequest, Reach), about: &Value, elsewhere| Desk {
+        let of_link = |((request, reach), elsewhere): ((&RunRequest, Reach), Vec<Elsewhere>), about: &Value| Desk {
             reach,
             received_ns: None,
+            at_ns: None,
             running: Running::new(&as_recorded(&request.scenario)),
             machine: request.machine.clone(),
             places: request.places(),
@@ -78,30 +82,33 @@ impl Control {
             elsewhere,
             asked: None,
         };
-        let desks = |number, mut elsewhere: Vec<Elsewhere>| {
+        let desks = |number, elsewhere: Vec<Vec<Elsewhere>>| {
             let mut about = about(run, number);
-            let hops: Vec<String> = elsewhere.iter().flat_map(|there| there.hops().to_vec()).collect();
-            if let Value::Array(all) = &mut about["hops"] {
-                all.extend(hops.into_iter().map(Value::from));
+            if let (Value::Array(all), [elsewhere]) = (&mut about["hops"], elsewhere.as_slice()) {
+                // The scenario of one link is that of its part here.
+                all.extend(elsewhere.iter().flat_map(|there| there.hops().to_vec()).map(Value::from));
             }
             // Of several links together it is told, and not of each.
             let own = if links.len() == 1 { &about } else { &Value::Null };
-            let desks =
-                links.iter().zip(reach).map(|link| of_link(link, own, std::mem::take(&mut elsewhere))).collect();
+            let desks = links.iter().zip(reach).zip(elsewhere).map(|link| of_link(link, own)).collect();
             Desks { desks, places: links.iter().filter_map(|link| link.place.clone()).collect(), about }
         };
-        let joined = joined.map_or(Vec::new(), |(channels, answers)| channels.all.iter().zip(answers).collect());
-        let mut elsewhere = Vec::new();
-        for (channel, answers) in joined {
-            if channel.clocks.is_none() {
-                let mouth = || channel.mouth().map_err(|failure| io::Error::other(failure.to_string()));
-                let (desks, mouths) = (desks(0, Vec::new()), [mouth()?, mouth()?]);
-                let serve = move || serve_near(desks, &answers, mouths);
-                // It ends with the connection, which outlives the link.
-                std::thread::Builder::new().name("airpath-control".into()).spawn(serve)?;
-                return Ok(Control { number: 0, folder: PathBuf::new(), stop: None, thread: None });
+        let mut elsewhere = Vec::with_capacity(links.len());
+        for joined in joined {
+            let mut of_link = Vec::new();
+            let joined = joined.map_or(Vec::new(), |(channels, answers)| channels.all.iter().zip(answers).collect());
+            for (channel, answers) in joined {
+                if channel.clocks.is_none() {
+                    let mouth = || channel.mouth().map_err(|failure| io::Error::other(failure.to_string()));
+                    let (desks, mouths) = (desks(0, vec![Vec::new()]), [mouth()?, mouth()?]);
+                    let serve = move || serve_near(desks, &answers, mouths);
+                    // It ends with the connection, which outlives the link.
+                    std::thread::Builder::new().name("airpath-control".into()).spawn(serve)?;
+                    return Ok(Control { number: 0, folder: PathBuf::new(), stop: None, thread: None });
+                }
+                of_link.extend(Elsewhere::of(channel, answers));
             }
-            elsewhere.extend(Elsewhere::of(channel, answers));
+            elsewhere.push(of_link);
         }
         let folder = folder::path();
         let socket = Folder::open(&folder, true)?.listen()?;
