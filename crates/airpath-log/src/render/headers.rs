@@ -59,7 +59,8 @@ impl From<Layer> for Header {
 /// saw it: as text, or as one JSON object a line.
 ///
 /// # Errors
-/// A capture that cannot be read, or text that cannot be written; a closed pipe is no error.
+/// A capture that cannot be read, once what the other ends saw is written, or text that cannot be written; a closed
+/// pipe is no error.
 pub fn headers(
     folder: &Path,
     places: &Places,
@@ -78,12 +79,20 @@ fn write_headers(
     out: &mut dyn Write,
 ) -> Result<Rendered, RenderError> {
     let mut rendered = Rendered::default();
+    let mut failure = None;
     for end in places.ports() {
         let path = folder.join(capture_name(&end));
         if !path.exists() {
             continue;
         }
-        for packet in CaptureLog::open(&path)?.map_while(Result::ok).filter(|packet| packet.pdu == Some(pdu)) {
+        let capture = match CaptureLog::open(&path) {
+            Ok(capture) => capture,
+            Err(error) => {
+                failure.get_or_insert(error);
+                continue;
+            }
+        };
+        for packet in capture.map_while(Result::ok).filter(|packet| packet.pdu == Some(pdu)) {
             let Some(seen) = seen(&end, &packet) else { continue };
             match json {
                 true => {
@@ -95,7 +104,7 @@ fn write_headers(
             rendered.lines += 1;
         }
     }
-    Ok(rendered)
+    failure.map_or(Ok(rendered), |error| Err(error.into()))
 }
 
 /// The packet with its headers; none of a note of its drop, which has the bytes of its arrival.
