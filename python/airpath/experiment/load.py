@@ -76,6 +76,13 @@ class Loaded:
     """The file's content, workloads complete, before parameters took the place of placeholders."""
 
     lines: dict[KeyPath, int] = field(repr=False)
+    numbers: tuple[int, ...]
+    """Numbers of the experiment's sets in the file, of which some may be left out."""
+
+    def sets(self) -> Iterator[tuple[KeyPath, Set]]:
+        """Yield the sets, each with its path in the file."""
+        for number, one in zip(self.numbers, self.experiment.sets, strict=True):
+            yield ("sets", number), one
 
     def problem(self, path: KeyPath, what: str) -> Problem:
         """Return a problem with the key at ``path``."""
@@ -180,14 +187,9 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
     except ValidationError as error:
         problems += _problems(error, name, lines, (), Experiment)
         problems += _unknown_names(raw, name, lines)
-        sound = _sound(file, text, raw, filled, lines, problems)
-        further = _relations(sound, files=files)
-        problems += further
-        if further:
-            # These problems number sets as what is left does.
-            sound = _sound(file, text, sound.raw, filled, sound.lines, further)
-        raise ExperimentError(sorted(problems, key=lambda p: p.line), sound) from error
-    loaded = Loaded(file, text, experiment, raw, lines)
+        loaded = _sound(file, text, raw, filled, lines, problems)
+    else:
+        loaded = Loaded(file, text, experiment, raw, lines, tuple(range(len(experiment.sets))))
     problems += _relations(loaded, files=files)
     if problems:
         sound = _sound(file, text, raw, filled, lines, problems)
@@ -220,19 +222,19 @@ def _sound(
         }
     sets = raw.get("sets")
     of_sets = not any(len(path) < 2 or path[0] not in _TABLES for path in faulty)
-    places = [
-        index
-        for index, one in enumerate(sets if of_sets and isinstance(sets, list) else [])
-        if ("sets", index) not in faulty
+    numbers = [
+        number
+        for number, one in enumerate(sets if of_sets and isinstance(sets, list) else [])
+        if ("sets", number) not in faulty
         and all(word in named["networks"] for word in as_list(one["network"]))
         and all(word in named["workloads"] for word in as_list(one["workload"]))
     ]
-    kept: dict[str, Any] = {**named, "sets": [raw["sets"][index] for index in places]}
+    kept: dict[str, Any] = {**named, "sets": [raw["sets"][number] for number in numbers]}
     complete = {
         **kept,
         "workloads": {key: filled["workloads"][key] for key in named["workloads"]},
     }
-    if places:
+    if numbers:
         # Of what is beside the tables, these may speak of sets that are left out.
         beside = set(raw) - {*kept, *LIVE_KEYS, "references", "report"}
         kept.update((key, raw[key]) for key in beside)
@@ -243,13 +245,7 @@ def _sound(
             workloads={k: Workload.model_validate(v) for k, v in complete["workloads"].items()},
             sets=[],
         )
-    number: dict[int | str, int] = {index: new for new, index in enumerate(places)}
-    moved = {
-        ("sets", number[path[1]], *path[2:]) if path[:1] == ("sets",) and len(path) > 1 else path: n
-        for path, n in lines.items()
-        if path[:1] != ("sets",) or len(path) == 1 or path[1] in number
-    }
-    return Loaded(file, text, experiment, kept, moved)
+    return Loaded(file, text, experiment, kept, lines, tuple(numbers))
 
 
 _TABLES = ("networks", "workloads", "sets", "references")
@@ -549,8 +545,7 @@ def _relations(loaded: Loaded, *, files: bool) -> list[Problem]:
         if getattr(experiment, key) and "live" not in clocks:
             wrong((key,), f"{key} is for the clock live, which no set has")
     seen: set[str] = set()
-    for index, one in enumerate(experiment.sets):
-        here = ("sets", index)
+    for here, one in loaded.sets():
         if one.name in seen:
             wrong((*here, "name"), f"sets: two are called `{one.name}`")
         seen.add(one.name)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airpath.experiment.model import Workload
+    from airpath.experiment.positions import Path as KeyPath
 
 
 @dataclass(frozen=True)
@@ -114,22 +115,22 @@ def make_plan(
                 [Problem(str(loaded.file), 1, f"there is no set `{name}`{nearest(name, known)}")]
             )
     problems: list[Problem] = []
-    every: list[tuple[int, Cell]] = []
-    for index, one in enumerate(experiment.sets):
+    every: list[tuple[KeyPath, Cell]] = []
+    for place, one in loaded.sets():
         try:
-            every += [(index, cell) for cell in cells(loaded, one)]
+            every += [(place, cell) for cell in cells(loaded, one)]
         except ExperimentError as error:
             problems += error.problems
     if not problems:
         # The report is about all sets, whichever run now.
         problems += shown.problems(loaded, [cell for _, cell in every])
-    all_cells = [(index, cell) for index, cell in every if not only or cell.set_name in only]
+    all_cells = [(place, cell) for place, cell in every if not only or cell.set_name in only]
     here = loaded.file.resolve().parent
     scenarios: dict[str, str | None] = {}
     checked: set[str] = set()
     planned: list[PlannedCell] = []
     missing: dict[str, None] = {}
-    for done, (index, cell) in enumerate(all_cells):
+    for done, (of_set, cell) in enumerate(all_cells):
         if progress:
             progress(done, len(all_cells))
         network = experiment.networks[cell.network]
@@ -143,7 +144,7 @@ def make_plan(
                 scenarios[asked] = None
                 what = f"set `{cell.set_name}`, network `{cell.network}`: {error}"
                 swept = any(key.startswith("network.") for key in cell.parameters)
-                path = ("sets", index, "sweep") if swept else ("networks", cell.network)
+                path = (*of_set, "sweep") if swept else ("networks", cell.network)
                 problems.append(loaded.problem(path, what))
         if cell.clock == "virtual":
             words = _words(cell.workload)
@@ -167,18 +168,18 @@ def make_plan(
     if not only:
         problems += _of_no_set(loaded, every, here)
     if not problems:
-        for index, one in enumerate(experiment.sets):
-            of_set = [(p.cell, _effect(p.cell, p.scenario)) for p in planned]
-            for what in without_effect(pair for pair in of_set if pair[0].set_name == one.name):
-                path = ("sets", index, "sweep")
-                problems.append(loaded.problem(path, f"set `{one.name}`: sweep: {what}"))
+        effects = [(p.cell, _effect(p.cell, p.scenario)) for p in planned]
+        for place, one in loaded.sets():
+            for what in without_effect(pair for pair in effects if pair[0].set_name == one.name):
+                what = f"set `{one.name}`: sweep: {what}"
+                problems.append(loaded.problem((*place, "sweep"), what))
     if problems:
         unique = {str(problem): problem for problem in problems}
         raise ExperimentError(list(unique.values()))
     return Plan(loaded, tuple(planned), tuple(missing))
 
 
-def _of_no_set(loaded: Loaded, every: list[tuple[int, Cell]], here: Path) -> list[Problem]:
+def _of_no_set(loaded: Loaded, every: list[tuple[KeyPath, Cell]], here: Path) -> list[Problem]:
     """Return what is wrong with networks and workloads that no set has."""
     experiment = loaded.experiment
     found: list[Problem] = []
