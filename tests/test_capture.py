@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from airpath.capture import CaptureError, read_capture, read_packet
+from airpath.capture import CaptureError, read_capture
 from pcapng import Packet, capture, ip, sack, tcp, udp
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ def test_link_headers_are_no_part_of_packets(path: Path) -> None:
     ports = packets["destination_port"].to_list()
     assert ports[:3] == [80] * 3
     assert 80 not in ports[3:]
-    assert read_packet(path, 3) == packet
-    assert read_packet(path, 4) == packet
 
 
 def test_a_packet_of_no_direction_marks_a_drop(path: Path) -> None:
@@ -221,13 +219,3 @@ def test_a_packet_of_no_declared_interface_is_refused(path: Path) -> None:
     path.write_bytes(whole)
     with pytest.raises(CaptureError, match="undeclared interface"):
         read_capture(path)
-
-
-def test_one_packet_is_read_by_its_id(download: Path) -> None:
-    path = download / "client.pcapng"
-    packets = read_capture(path).packets
-    for row in packets.filter(packets["pdu"] > 0)[::200].to_dicts():
-        content = read_packet(path, row["pdu"])
-        assert content is not None
-        assert int.from_bytes(content[2:4], "big") == row["length"]
-    assert read_packet(path, 10**12) is None

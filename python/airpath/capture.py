@@ -128,28 +128,6 @@ def read_capture(path: Path) -> Capture:
     return Capture(packets, torn_bytes=len(content) - end)
 
 
-def read_packet(path: Path, pdu: int) -> bytes | None:
-    """Return the captured bytes of a packet by its id; None if the capture has none.
-
-    They are those behind its link header, if it has one.
-
-    Raises:
-        CaptureError: not pcapng, or of another link type.
-        OSError: the file cannot be read.
-
-    """
-    content = read_bytes(path)
-    sections, _ = _walk(content, path)
-    for section in sections:
-        if section.packets:
-            places = _places_of(section, content, path)
-            rows = np.flatnonzero(places.options.ids == np.uint64(pdu))
-            if len(rows):
-                begin = int(places.data[rows[0]])
-                return content[begin : begin + max(0, int(places.captured[rows[0]]))]
-    return None
-
-
 def _walk(content: bytes, path: Path) -> tuple[list[_Section], int]:
     """Find the blocks; return the sections, and the offset behind the last complete block.
 
