@@ -46,17 +46,21 @@ class Entry:
     process: subprocess.Popen[bytes] | None = None
     exit_status: int | None = None
     message: str = ""
-    begun_s: float = 0.0
-    """Time of its start, by the monotonic clock."""
-    done_before: int = 0
-    """Number of replications that were complete then."""
     looked: int | None = None
     """Number of complete replications at the last look."""
     paced: tuple[float, int] | None = None
-    """Time at which a replication was first seen to become complete, and their number then."""
+    """Time by the monotonic clock at which a replication was first seen to become complete, and
+    their number then."""
 
-    def about(self, workspace: Workspace) -> dict[str, Any]:
-        """Return what the page shows of it."""
+    def about(self, workspace: Workspace, holder: str = "") -> dict[str, Any]:
+        """Return what the page shows of it.
+
+        Args:
+            workspace: where its results are.
+            holder: words for what has the turn; empty if nothing has.
+
+        """
+        waits = holder and self.state == "waiting"
         out = workspace.folder / self.out
         done, planned = _done(out), _planned(out)
         return {
@@ -65,25 +69,26 @@ class Entry:
             "out": self.out,
             "state": self.state,
             "exit_status": self.exit_status,
-            "message": self.message,
+            "message": f"It waits: {holder}." if waits else self.message,
             "done": done,
             "planned": planned,
             "left_s": self._left_s(done, planned),
         }
 
     def _left_s(self, done: int, planned: int) -> float | None:
-        """Return the time that the rest takes at the pace so far; None where that is not known."""
+        """Return the time that the rest takes at the pace so far; None where that is not known.
+
+        The pace begins with a replication that becomes complete: the command starts and checks the
+        plan before the first, which takes as long as many short runs.
+        """
         now_s = time.monotonic()
         before, self.looked = self.looked, done
         if self.paced is None and before is not None and done > before:
             self.paced = (now_s, done)
-        if self.state != "running" or done <= self.done_before or planned < done:
+        since_s, first = self.paced or (now_s, done)
+        if self.state != "running" or not first < done <= planned:
             return None
-        # The command starts and checks the plan first, which takes as long as many short runs.
-        since_s, first = self.paced or (0.0, done)
-        if done > first:
-            return round((now_s - since_s) / (done - first) * (planned - done), 1)
-        return round((now_s - self.begun_s) / (done - self.done_before) * (planned - done), 1)
+        return round((now_s - since_s) / (done - first) * (planned - done), 1)
 
 
 def _done(out: Path) -> int:
@@ -189,15 +194,7 @@ class Queue:
         with self._lock:
             kept = [one for one in self.entries.values() if one.state != "removed"]
             holder = self.turn.holder
-            return [
-                entry.about(self.workspace)
-                | (
-                    {"message": f"It waits: {holder}."}
-                    if holder and entry.state == "waiting"
-                    else {}
-                )
-                for entry in kept
-            ]
+            return [entry.about(self.workspace, holder) for entry in kept]
 
     def close(self) -> None:
         """Pause what runs."""
@@ -252,8 +249,7 @@ class Queue:
         console = self.workspace.folder / f"{entry.out}{CONSOLE}"
         entry.process = detached.start(words, console, self.workspace.folder, again=True)
         entry.state = "running"
-        entry.begun_s, entry.looked, entry.paced = time.monotonic(), None, None
-        entry.done_before = _done(self.workspace.folder / entry.out)
+        entry.looked, entry.paced = None, None
         threading.Thread(target=self._wait, args=(entry, console), daemon=True).start()
 
     def _wait(self, entry: Entry, console: Path) -> None:
