@@ -44,13 +44,17 @@ def active() -> list[dict[str, Any]]:
             "state": one.state,
             "t": one.time_ns / 1e9,
             "users": [
-                {"name": u.name, "states": list(u.states), "state": u.state}
-                for u in one.users
-                if u.state is not None
+                {"name": user.name, "states": list(user.states), "state": user.state}
+                for user in _with_link(one)
             ],
         }
         for one in control.runs()
     ]
+
+
+def _with_link(run: control.Description) -> list[control.User]:
+    """Return the users of a cell, but for those whose links are lost."""
+    return [user for user in run.users if user.state is not None]
 
 
 def _whole(part: Path) -> Path:
@@ -179,7 +183,7 @@ def _state(number: int) -> dict[str, Any]:
     return {
         "t": about.time_ns / 1e9,
         "state": about.state,
-        "users": {user.name: user.state for user in about.users if user.state is not None},
+        "users": {user.name: user.state for user in _with_link(about)},
         "verdict": verdict.grade,
         "reasons": list(verdict.reasons),
     }
