@@ -22,7 +22,7 @@ import polars as pl
 from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.ui import engine
 from airpath.ui.errors import UiError, not_found
-from airpath.ui.feed import Feed
+from airpath.ui.feed import BIN_NS, Feed
 from airpath.ui.version import installed
 
 SECONDS = 20
@@ -30,7 +30,10 @@ POINTS = 100
 """Number of points of a thumbnail."""
 TRACE_POINTS = 600
 """Number of points of a trace's picture at most."""
-_FORM = 1
+MEAN_S = 1.0
+"""Time over which the throughput of a thumbnail is averaged: the packets of a slow link come one by
+one, and each of them alone is more than its rate."""
+_FORM = 2
 """Form of what is kept; another number makes what was kept before void."""
 
 
@@ -114,11 +117,18 @@ def _measured(name: str) -> dict[str, Any]:
             raise UiError(str(error), 500) from error
     return {
         direction: {
-            curve: _thinned(*update["curves"].get(f"{curve}/{direction}", ([], [])))
-            for curve in ("throughput", "delay")
+            "throughput": _thinned(times, _averaged(rates)),
+            "delay": _thinned(*update["curves"].get(f"delay/{direction}", ([], []))),
         }
         for direction in ("uplink", "downlink")
+        for times, rates in [update["curves"].get(f"throughput/{direction}", ([], []))]
     }
+
+
+def _averaged(rates: list[float]) -> list[float]:
+    """Return the means of a second each, of the throughput in bins."""
+    bins = round(MEAN_S * 1e9 / BIN_NS)
+    return pl.Series(rates, dtype=pl.Float64).rolling_mean(bins, min_samples=1).to_list()
 
 
 def _thinned(times: list[float], values: list[float]) -> list[list[float]]:
