@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import signal
 import threading
 import time
@@ -107,6 +108,25 @@ def test_a_scenario_with_mistakes_ends_with_their_words(served: Served, link: st
     about = ended(served, "mistaken")
     assert about["exit_status"] == 2
     assert "Mbot" in about["text"]
+
+
+def test_files_that_a_scenario_names_are_found_beside_it(served: Served, link: str) -> None:
+    folder = served.folder / "links"
+    folder.mkdir()
+    (folder / "walk.csv").write_text("time,rate\n0 s,1 Mbit/s\n2 s,3 Mbit/s\n")
+    rate = 'rate = { type = "trace", file = "walk.csv" }'
+    toml = link.replace('rate = "5 Mbit/s"', rate)
+    body = {"toml": toml, "file": "links/walk.toml"}
+    assert served.ask("/api/scenario/check", body).json["valid"]
+    assert not served.ask("/api/scenario/check", {"toml": toml}).json["valid"]
+    run = served.ask("/api/runs", body | {"name": "walked", "client": "true"}).json
+    assert ended(served, run["name"])["exit_status"] == 0
+    assert load_run(served.folder / "results/walked").manifest["status"] == "finished"
+    await_true(lambda: [one.name for one in folder.iterdir()] == ["walk.csv"])
+    elsewhere = body | {"name": "elsewhere", "client": "true", "file": "../walk.toml"}
+    assert served.ask("/api/runs", elsewhere).status == 403
+    assert not (served.folder / "results/elsewhere.toml").exists()
+    shutil.rmtree(folder)
 
 
 def test_two_runs_of_one_name_get_two_folders(served: Served, link: str) -> None:

@@ -48,22 +48,33 @@ repetitions = 40
 """
 
 
-@IN_BROWSER
-def test_a_trace_dropped_on_the_page_becomes_the_rate(page: Page, served: Served) -> None:
+def until_words(page: Page, words: str) -> None:
+    """Wait until the scenario's text has some words; the page's policy forbids to poll in it."""
+    from playwright.sync_api import expect
+
+    text = page.get_by_role("textbox", name="Scenario (TOML)")
+    expect(text).to_have_value(re.compile(re.escape(words)), timeout=PATIENCE_MS)
+
+
+def dropped(page: Page, name: str, text: str) -> None:
+    """Drop a file on the page."""
     page.evaluate(
-        """() => {
+        """([name, text]) => {
             const transfer = new DataTransfer();
-            const text = "time,rate\\n0 s,1 Mbit/s\\n2 s,3 Mbit/s\\n";
-            transfer.items.add(new File([text], "walk.csv"));
+            transfer.items.add(new File([text], name));
             const place = document.querySelector(".drop");
             place.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true }));
-        }"""
+        }""",
+        [name, text],
     )
+
+
+@IN_BROWSER
+def test_a_trace_dropped_on_the_page_becomes_the_rate(page: Page, served: Served) -> None:
+    dropped(page, "walk.csv", "time,rate\n0 s,1 Mbit/s\n2 s,3 Mbit/s\n")
     page.get_by_text("walk.csv", exact=False).first.wait_for()
     until_text(page, {})
-    page.wait_for_function(
-        "document.querySelector('textarea').value.includes('walk.csv')", timeout=PATIENCE_MS
-    )
+    until_words(page, "walk.csv")
     rate = text_of(page)["hops"][0]["downlink"]["rate"]
     assert rate == {"type": "trace", "file": "walk.csv"}
     page.get_by_text("The scenario is valid.").wait_for()
@@ -71,7 +82,26 @@ def test_a_trace_dropped_on_the_page_becomes_the_rate(page: Page, served: Served
     shown.wait_for()
     assert shown.locator("path").get_attribute("d") == "M0.0 40.0H200.0V0.0H400"
     assert (served.folder / "walk.csv").read_text().startswith("time,rate")
+    dropped(page, "walk.csv", "time,rate\n0 s,2 Mbit/s\n1 s,5 Mbit/s\n")
+    page.get_by_role("img", name="Downlink: walk.csv, 2 s, then again; 5 Mbit/s at most").wait_for()
+    (served.folder / "walk.csv").write_text("time,rate\n0 s,6 Mbit/s\n1 s,7 Mbit/s\n")
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    page.get_by_role("img", name="Downlink: walk.csv, 2 s, then again; 7 Mbit/s at most").wait_for()
     (served.folder / "walk.csv").unlink()
+
+
+@IN_BROWSER
+def test_a_trace_outside_the_workspace_has_words_in_place_of_a_picture(
+    page: Page, served: Served
+) -> None:
+    outside = served.folder.parent / "outside.csv"
+    outside.write_text("time,rate\n0 s,1 Mbit/s\n2 s,3 Mbit/s\n")
+    text = page.locator("textarea")
+    rate = f'rate = {{ type = "trace", file = "{outside}" }}'
+    text.fill(text.input_value().replace('rate = "20 Mbit/s"', rate))
+    page.get_by_text("outside.csv is outside the workspace", exact=False).wait_for()
+    page.get_by_text("The scenario is valid.").wait_for()
+    assert page.get_by_role("alert").count() == 0
 
 
 @IN_BROWSER
@@ -92,17 +122,17 @@ def test_a_link_is_found_by_words_and_has_a_thumbnail(page: Page) -> None:
 def test_comments_outlive_changes_in_forms(page: Page) -> None:
     page.get_by_role("textbox", name="Scenario (TOML)").fill(
         '# Mine.\nname = "kept"  # its name\n\n[[hops]]\nname = "radio"\n\n'
-        '[hops.link]\nrate = "5 Mbit/s"  # both ways\n'
+        '[hops.link]\nrate = "5 Mbit/s"  # both ways\npropagation = "20 ms"  # one way\n'
     )
     field = page.locator("#field-hops-0-link-propagation")
     field.wait_for()
     page.get_by_text("The scenario is valid.").wait_for()
     field.fill("30 ms")
     field.press("Tab")
-    page.wait_for_function("document.querySelector('textarea').value.includes('30 ms')")
+    until_words(page, "30 ms")
     text = page.get_by_role("textbox", name="Scenario (TOML)").input_value()
     assert text.startswith('# Mine.\nname = "kept"  # its name\n')
-    assert 'rate = "5 Mbit/s"  # both ways\n' in text
+    assert 'rate = "5 Mbit/s"  # both ways\npropagation = "30 ms"  # one way\n' in text
 
 
 @IN_BROWSER
@@ -160,6 +190,26 @@ def test_two_runs_share_a_time_axis_and_one_file(page: Page, served: Served) -> 
     assert not re.search(r'(src|href)="https?://', text), "the file loads nothing"
     for name in ("one", "two"):
         shutil.rmtree(served.folder / "results" / name)
+
+
+@IN_BROWSER
+@pytest.mark.parametrize(("damaged", "sound"), [("client", "server"), ("server", "client")])
+def test_a_damaged_capture_is_named_beside_the_bytes_of_the_other_end(
+    page: Page, served: Served, damaged: str, sound: str
+) -> None:
+    out = served.folder / "results" / f"damaged-{damaged}"
+    words = ["sim", "--rate", "1 Mbit/s", "--duration", "1 s", "--seed", "1", "--quiet"]
+    words += ["--workload", "tcp bytes=20kB from=server", "--out", str(out)]
+    subprocess.run([AIRPATH, *words], check=True, timeout=PATIENCE_S)
+    (out / f"{damaged}.pcapng").write_bytes(b"no capture")
+    page.get_by_role("link", name="Look", exact=True).click()
+    page.get_by_role("link", name=f"results/damaged-{damaged}").click()
+    page.get_by_role("button", name="Packet 1", exact=True).click()
+    packet = page.get_by_role("region", name="Packet 1")
+    packet.get_by_text(f"{damaged}.pcapng cannot be read", exact=False).wait_for()
+    assert packet.get_by_role("heading", name=f"at the {sound}").count() == 1
+    assert packet.get_by_role("heading", name=f"at the {damaged}").count() == 0
+    shutil.rmtree(out)
 
 
 @IN_BROWSER

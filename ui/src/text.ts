@@ -70,6 +70,7 @@ export const TEXT = {
     traceUsed: (name: string, direction: string) => `${name} is the rate of the ${direction}.`,
     traceShown: (file: string, direction: string, seconds: number, most: string, mean: string, repeats: boolean) =>
       `${direction}: ${file}, ${Number(seconds.toPrecision(3))} s${repeats ? ", then again" : ""}; ${most} at most, ${mean} on average`,
+    traceOutside: (file: string) => `${file} is outside the workspace; only traces in it have a picture here. Drop the file on this box to bring it in.`,
     undo: "Undo",
     redo: "Redo",
   },
@@ -85,7 +86,7 @@ export const TEXT = {
     bad: "This value does not fit.",
     kind: "Kind",
     fixed: "one value",
-    asToml: "Change this in the text below.",
+    asToml: "Change this in the text.",
   },
   drive: {
     title: "Drive a run",
@@ -99,6 +100,7 @@ export const TEXT = {
     scenario: "Link",
     current: "the link that you build",
     own: "Or put your own program behind this link:",
+    unsaved: (file: string) => `${file} has not the last changes: save them in Build first.`,
     active: "Active runs",
     noneActive: "No active runs.",
     run: (number: number) => `Run ${number}`,

@@ -60,11 +60,8 @@ def check(text: str, folder: Path) -> Checked:
         tree: dict[str, Any] | None = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         tree = None  # the engine says where
-    handle, name = tempfile.mkstemp(suffix=".toml", prefix=".airpath-ui-", dir=_writable(folder))
-    path = Path(name)
+    path = written_beside(text, folder)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
         done = engine.ask(["check", "--json", str(path)])
         try:
             answer = json.loads(done.stdout.splitlines()[0])
@@ -82,8 +79,21 @@ def check(text: str, folder: Path) -> Checked:
     return Checked(valid=bool(answer["valid"]), problems=problems, tree=_plain(tree))
 
 
-def _writable(folder: Path) -> Path:
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
+def written_beside(text: str, folder: Path) -> Path:
+    """Write a scenario into a hidden file of its folder, so that the files that it names are found.
+
+    Raises:
+        UiError: it cannot be written.
+
+    """
+    place = folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
+    try:
+        handle, name = tempfile.mkstemp(suffix=".toml", prefix=".airpath-ui-", dir=place)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UiError(f"{place}: {error.strerror or error}", 507) from error
+    return Path(name)
 
 
 def _plain(tree: Any) -> Any:

@@ -147,9 +147,7 @@ class Feed:
             Mark(
                 t=row["time_ns"] / 1e9,
                 kind=row["kind"],
-                text=row["cause"]
-                if row["kind"] == "dropped"
-                else (row["state"] or row["hop"] or ""),
+                text=_words_of(row),
                 direction=row["direction"],
             )
             for row in found.select(
@@ -197,6 +195,12 @@ class Feed:
                 del bins[number]
             if not last:
                 bins.setdefault(open_bin, 0)  # silence is shown as silence
+
+
+def _words_of(row: dict[str, Any]) -> str:
+    """Return the words of a mark: the cause of a drop, a state that begins, the hop of a change."""
+    key = {"dropped": "cause", "state_changed": "state"}.get(row["kind"], "hop")
+    return row[key] or ""
 
 
 def _of(curve: str, user: object) -> str:

@@ -13,13 +13,14 @@ import re
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.engine import EngineError, find_engine
-from airpath.ui import detached
+from airpath.ui import detached, document
 from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
 
@@ -109,6 +110,7 @@ class Launcher:
         scenario: str,
         name: str,
         *,
+        file: str = "",
         client: str,
         server: str = "",
         clock: str = "live",
@@ -119,6 +121,7 @@ class Launcher:
         Args:
             scenario: the scenario, in TOML.
             name: name of the run's folder in ``results``.
+            file: the scenario's file in the workspace; empty for one that was not saved.
             client: shell command at the client's end.
             server: shell command at the server's end, if any.
             clock: ``live`` or ``warp``.
@@ -134,12 +137,20 @@ class Launcher:
             raise UiError(f"{clock!r} is no clock of a run here; use live or warp")
         name = self.free_name(name)
         folder = self.results() / name
-        file = self.workspace.write_text(f"results/{name}.toml", ".toml", scenario)
-        words = ["exec", "--scenario", str(file), "--out", str(folder), "--clock", clock]
+        beside = self.workspace.beside(file)
+        self.workspace.write_text(f"results/{name}.toml", ".toml", scenario)
+        read = document.written_beside(scenario, beside)
+        words = ["exec", "--scenario", str(read), "--out", str(folder), "--clock", clock]
         if server.strip():
             words += ["--server", server]
         words += [*(options or []), "--", "sh", "-c", client]
-        return self.begin(name, folder, words)
+        try:
+            one = self.begin(name, folder, words)
+            threading.Thread(target=_removed_after, args=(one.process, read), daemon=True).start()
+        except (RuntimeError, UiError):
+            read.unlink(missing_ok=True)
+            raise
+        return one
 
     def begin(self, name: str, folder: Path, words: list[str]) -> Started:
         """Start the engine with ``words``; its output goes into the run's console file.
@@ -206,3 +217,9 @@ class Launcher:
                 one.process.wait(max(0.1, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 one.process.send_signal(signal.SIGTERM)
+
+
+def _removed_after(process: subprocess.Popen[bytes], file: Path) -> None:
+    """Remove a file once a process has ended."""
+    process.wait()
+    file.unlink(missing_ok=True)

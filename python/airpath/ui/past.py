@@ -257,11 +257,14 @@ def packet(run: Run, pdu: int) -> dict[str, Any]:
         pl.col(name).cast(pl.String) if rows[name].dtype == pl.Categorical() else pl.col(name)
         for name in shown
     ).to_dicts()
-    return {"pdu": pdu, "way": way, "seen": _seen(run, pdu)}
+    return {"pdu": pdu, "way": way, **_seen(run, pdu)}
 
 
-def _seen(run: Run, pdu: int) -> list[dict[str, Any]]:
-    """Return the bytes and headers of a packet at each end that captured it."""
-    words = ["log", str(run.directory), "--pdu", str(pdu), "--headers", "--json"]
-    # Runs without captures have none, and packets of background loads have no bytes.
-    return [json.loads(line) for line in engine.ask(words).stdout.splitlines()]
+def _seen(run: Run, pdu: int) -> dict[str, Any]:
+    """Return the bytes and headers of a packet at each end that captured it.
+
+    Beside them is what the command says of captures that are damaged or not there.
+    """
+    done = engine.ask(["log", str(run.directory), "--pdu", str(pdu), "--headers", "--json"])
+    said = [line.removeprefix("airpath: ") for line in done.stderr.splitlines()]
+    return {"seen": [json.loads(line) for line in done.stdout.splitlines()], "said": said}

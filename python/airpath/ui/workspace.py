@@ -46,6 +46,21 @@ class Workspace:
             raise UiError(f"{name!r} leads out of the workspace", 403)
         return path
 
+    def beside(self, name: str) -> Path:
+        """Return the folder of a scenario, where files that it names are looked for.
+
+        Args:
+            name: the scenario's file; empty for one without, which stands in the workspace itself.
+
+        Raises:
+            UiError: the path is absolute, leads out of the workspace, or its folder does not exist.
+
+        """
+        folder = self.inside(name).parent if name else self.folder
+        if not folder.is_dir():
+            raise not_found(f"there is no folder {folder}")
+        return folder
+
     def name_of(self, path: Path) -> str:
         """Return the name of a path inside the workspace."""
         return str(path.relative_to(self.folder))
@@ -105,7 +120,7 @@ class Workspace:
         return path
 
     def files(self, suffix: str) -> list[Path]:
-        """Return the files with a suffix, in order of their names; folders of runs are left out."""
+        """Return the files with a suffix, in order of their names, but for hidden ones and runs."""
         found: list[Path] = []
         seen = 0
         for directory, folders, names in os.walk(self.folder):
@@ -119,7 +134,8 @@ class Workspace:
                 if not name.startswith(".") and name not in ("node_modules", "target")
             )
             seen += len(names)
-            found += [here / name for name in names if name.endswith(suffix)]
+            shown = [name for name in names if not name.startswith(".")]
+            found += [here / name for name in shown if name.endswith(suffix)]
             if seen > MOST_FILES:
                 break
         return sorted(found)

@@ -44,10 +44,15 @@ class Scenario {
 
   /** Takes another scenario. */
   async open(text: string, file: string | null): Promise<void> {
-    this.put(text);
     this.file = file;
+    this.put(text);
     this.saved = true;
     await this.check();
+  }
+
+  /** The scenario as requests tell it; files that it names are beside its own. */
+  asking(): { toml: string; file: string } {
+    return { toml: this.text, file: this.file ?? "" };
   }
 
   fresh(): Promise<void> {
@@ -105,7 +110,7 @@ class Scenario {
     const number = ++this.asked;
     this.checking = true;
     try {
-      const checked = await send<Checked>("/api/scenario/check", { toml: this.text });
+      const checked = await send<Checked>("/api/scenario/check", this.asking());
       if (number === this.asked) this.took(checked);
     } catch (error) {
       if (number === this.asked) this.failure = String((error as Error).message);
@@ -128,7 +133,7 @@ class Scenario {
     this.queue = this.queue.then(async () => {
       try {
         const answer = await send<{ toml: string; checked: Checked }>("/api/scenario/edit", {
-          toml: this.text,
+          ...this.asking(),
           edits,
         });
         this.asked++;

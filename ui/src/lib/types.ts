@@ -133,4 +133,6 @@ export interface PacketWay {
     hex: string;
     layers: { layer: string; fields: { name: string; at: number; size: number; text: string }[] }[];
   }[];
+  /** What the engine says of the captures, as that one is damaged. */
+  said: string[];
 }

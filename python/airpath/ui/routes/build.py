@@ -62,7 +62,8 @@ async def thumbnail(request: Request) -> Response:
 async def check(request: Request) -> Response:
     """Return what is wrong in a scenario, and its values."""
     ask = await body(request)
-    return await answered(document.check, text(ask, "toml"), workspace_of(request).folder)
+    folder = workspace_of(request).beside(text(ask, "file", ""))
+    return await answered(document.check, text(ask, "toml"), folder)
 
 
 async def edit(request: Request) -> Response:
@@ -76,9 +77,11 @@ async def edit(request: Request) -> Response:
         if not isinstance(path, list) or not all(isinstance(step, (str, int)) for step in path):
             raise UiError("`path` of a change is no list of keys")
 
+    folder = workspace_of(request).beside(text(ask, "file", ""))
+
     def changed() -> dict[str, Any]:
         toml = document.edit(text(ask, "toml"), edits)
-        return {"toml": toml, "checked": document.check(toml, workspace_of(request).folder)}
+        return {"toml": toml, "checked": document.check(toml, folder)}
 
     return await answered(changed)
 

@@ -46,6 +46,7 @@ async def start(request: Request) -> Response:
         _launcher(request).start,
         text(ask, "toml"),
         text(ask, "name"),
+        file=text(ask, "file", ""),
         client=text(ask, "client"),
         server=text(ask, "server", ""),
         clock=text(ask, "clock", "live"),
