@@ -30,7 +30,7 @@ use super::{
     Adapter, DropsOutsideModel, InterfaceChanges, InterfaceSocket, LONGEST_PACKET_BYTES, OffloadHeader, OnInterface,
     Outgoing, ReadOutcome, Received, WriteOutcome,
 };
-use crate::clock;
+use crate::clock::ClockOffset;
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
 use crate::netlink::{LinkCounters, RouteSocket};
@@ -58,6 +58,8 @@ const LEAST_RECEIVED_FRAMES: u32 = 2_048;
 const MOST_UNTOLD_QUEUES: u32 = 64;
 /// Features by which tags of VLANs are handed over beside the frame, where no program of XDP sees them.
 const TAG_OFFLOADS: [&str; 2] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse"];
+/// Enough for stamps: a loop that loses its processor between two readings of clocks would be off by much more.
+const CLOCK_PRECISION_NS: u64 = 1_000;
 /// So long that unread frames do not fill the rings.
 const UNREAD_LIMIT: Span = Span::from_millis(1);
 
@@ -332,7 +334,7 @@ impl Adapter for XdpPort {
         }
         make_room(slab, LONGEST_PACKET_BYTES);
         let mut outcome = ReadOutcome::default();
-        let mut wall_clock_ahead_ns = None;
+        let mut wall_clock = None;
         let count = self.queues.len();
         for number in (self.first..self.first + count).map(|number| number % count) {
             while outcome.packets < limit && has_room(slab, LONGEST_PACKET_BYTES) {
@@ -348,8 +350,9 @@ impl Adapter for XdpPort {
                         self.name
                     )));
                 };
-                let ahead_ns = *wall_clock_ahead_ns.get_or_insert_with(wall_clock_ahead);
-                if let Some(received) = self.receive(bytes, Some(stamp_ns.wrapping_add(ahead_ns))) {
+                let ClockOffset { ahead_ns, .. } =
+                    *wall_clock.get_or_insert_with(|| ClockOffset::measure_within(CLOCK_PRECISION_NS));
+                if let Some(received) = self.receive(bytes, Some(stamp_ns.saturating_add_signed(ahead_ns))) {
                     out.push(received);
                     outcome.packets += 1;
                 }
@@ -425,11 +428,6 @@ impl Adapter for XdpPort {
     fn takes_unfinished(&self) -> bool {
         false
     }
-}
-
-/// Distance of CLOCK_REALTIME from CLOCK_MONOTONIC, in ns, wrapping.
-fn wall_clock_ahead() -> u64 {
-    clock::realtime_ns().wrapping_sub(clock::monotonic_ns())
 }
 
 impl AsFd for XdpPort {
