@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn a_line_that_is_read_quickly_means_what_it_means_in_full() {
         for text in [
-            "exec --clock warp --rate 2Mbit/s --delay 50ms --seed 7 --json --server airpath\\ recv -- airpath send x -n 5",
+            "exec --clock warp --rate 2Mbit/s --delay 50ms --seed 7 --json --server airpath -- airpath send x -n 5",
             "exec --profile gsm-data-9.6k -- ping -c 4 server",
-            "recv --once --json -1",
+            "recv --json -1",
             "send server --bytes 500kB --reverse --json",
             "agent /tmp/x",
             "bound 7 airpath-engine sim --seed 1 -- x",
