@@ -74,6 +74,23 @@ def test_what_is_asked_for_goes_first(airpath: Airpath, rootless: User) -> None:
     assert settings["calibration"]["file"] == str(path)
 
 
+def test_a_loop_can_poll_all_the_time(airpath: Airpath, user: User) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor: polling is refused")
+    _, settings = run(airpath, user, "--spin", "always")
+    assert settings["spin"] == "always"
+    # A busy machine takes some of the nine tenths away.
+    assert 0.2 < settings["spin_margin"]["watching_share"] <= 1
+
+
+def test_polling_is_refused_where_it_leaves_no_processor(airpath: Airpath, user: User) -> None:
+    words = ("exec", "--spin", "always", "--loops", "64", "--quiet", "--", "true")
+    result = airpath.run(*words, user=user)
+    assert result.status == USAGE
+    assert "leaves none for the programs" in result.err
+    assert "use --spin auto, or fewer --loops" in result.err
+
+
 @pytest.mark.parametrize("named", ["none", "file"])
 def test_a_calibration_can_be_named_or_refused(
     airpath: Airpath, rootless: User, named: str

@@ -277,8 +277,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = parse_port_kind, help_heading = "Engine")]
     pub port: PortKind,
     /// Busy-wait before deadlines: auto (adaptive margin, at most 10 % of a core), auto:3% or auto:3%,50us (CPU
-    /// budget, and the lateness that 99 % of packets must meet), off, batch (packets due within half a millisecond
-    /// leave together), or a fixed margin [default: as calibrated by `airpath timing calibrate`, else auto].
+    /// budget, and the lateness that 99 % of packets must meet), always (polling, for 90 % of a core), off, batch
+    /// (packets due within half a millisecond leave together), or a fixed margin [default: as calibrated by `airpath
+    /// timing calibrate`, else auto].
     #[arg(long, value_name = "HOW", help_heading = "Engine")]
     pub spin: Option<SpinPolicy>,
     /// Save processor time where departures may be late: packets that are due within most of their lateness bound

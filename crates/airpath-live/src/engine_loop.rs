@@ -332,10 +332,15 @@ impl EngineLoop {
             let mut known_ns = now_ns;
             // Whether the loop waited for the deadline, and not for packets.
             let mut awaited = false;
+            let mut polled_in_vain = false;
             // How long packets without stamps may have waited while it slept.
             let mut kept: Option<Kept> = None;
             match Step::next(now_ns, deadline_ns, heartbeat_ns, || self.may_leave_unread_ns(), &mut spin) {
                 Step::Look => self.waiter.poll(&mut note)?,
+                Step::Poll => {
+                    self.waiter.poll(&mut note)?;
+                    polled_in_vain = readable.is_empty() && !commanded;
+                }
                 Step::Nap { wake_ns, deadline_ns } => {
                     let mut polled = false;
                     if wake_ns > now_ns {
@@ -428,14 +433,22 @@ impl EngineLoop {
             if !readable.is_empty() {
                 last_read_ns = Some(looked_ns);
             }
+            if polled_in_vain {
+                spin.polled(looked_ns - now_ns);
+            }
             if let (Some(kept), true) = (kept, self.started) {
                 let at_most = Span::from_nanos(kept.at_most_ns);
                 self.unstamped.iter().for_each(|link| self.links[*link].measurements.kept(at_most));
             }
             let stepped = self.waiter.take_clock_step();
             self.stamps.waited(looked_ns, stepped);
-            if commanded && self.listen(looked_ns)? {
-                break;
+            if commanded {
+                if self.listen(looked_ns)? {
+                    break;
+                }
+                if self.started {
+                    spin.begin(looked_ns);
+                }
             }
             while let Some(order) = self.later.pop_due(looked_ns) {
                 self.answer(order, looked_ns)?;

@@ -5,15 +5,18 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use airpath_live::addressing::Nesting;
+use airpath_live::engine_loop::SpinPolicy;
+use airpath_live::scheduling;
 use airpath_live::session::ServerEnds;
 use airpath_live::supervise;
 use airpath_live::tcp_state::Mode as TcpStateMode;
 use airpath_live::tuning::Tuning;
-use airpath_log::{Clock, Level};
+use airpath_log::{Clock, Level, show};
 use airpath_models::{MachineConfig, MachineUser};
 use airpath_scenario::Scenario;
 use airpath_warp::guest::is_guest;
@@ -50,6 +53,19 @@ pub fn request_of_links(args: &RunArgs, scenario: Scenario, client: Vec<OsString
     request_of(args, scenario, machine, client)
 }
 
+/// Checks that loops that poll all the time leave a processor to the programs.
+fn room_to_poll(loops: usize) -> Result<()> {
+    let processors = scheduling::allowed_processors().map_or(usize::MAX, |processors| processors.len());
+    if loops < processors {
+        return Ok(());
+    }
+    let may_use = show::counted(u64::try_from(processors).unwrap_or(u64::MAX), "processor");
+    Err(Failure::usage(format!(
+        "--spin always takes one processor for each loop and leaves none for the programs: this run may use {may_use}; \
+         use --spin auto, or fewer --loops"
+    )))
+}
+
 fn request_of(args: &RunArgs, scenario: Scenario, machine: MachineConfig, client: Vec<OsString>) -> Result<RunRequest> {
     let level = level(args.log, args.out.as_deref())?;
     if !args.quiet
@@ -68,6 +84,9 @@ fn request_of(args: &RunArgs, scenario: Scenario, machine: MachineConfig, client
     }
     let tuning =
         if guest { Tuning::with_frozen_clock() } else { args.tuned(Tuning::usual(args.spin.unwrap_or_default())) };
+    if !guest && tuning.spin == SpinPolicy::Always {
+        room_to_poll(args.loops.map_or(1, NonZeroUsize::get))?;
+    }
     let is_root = nix::unistd::geteuid().is_root();
     if args.no_confine && !is_root && !args.quiet {
         say!("airpath: --no-confine changes nothing: the kernel confines the commands of an ordinary user");

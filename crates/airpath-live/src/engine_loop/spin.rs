@@ -9,9 +9,12 @@
 //! margin in preliminary runs). Here the loop keeps a histogram of the timer's lateness that forgets within
 //! seconds, and chooses from it the least margin with which enough packets leave within the bound.
 
+mod awake;
 mod lateness;
 mod policy;
 
+use awake::Awake;
+pub use awake::Turn;
 use lateness::Lateness;
 pub use policy::{AutoSpin, SpinPolicy, WHOLE_CORE_PPM, share_of_a_core, show_share};
 
@@ -74,13 +77,15 @@ pub struct Spin {
     /// True while an adaptive margin is not worth its cost.
     rests: bool,
     course: MarginCourse,
+    /// Account of a loop that polls all the time, once the run has begun.
+    awake: Option<Awake>,
 }
 
 impl Spin {
     /// A fresh account.
     pub fn new(policy: SpinPolicy, now_ns: u64) -> Spin {
         let margin_ns = match policy {
-            SpinPolicy::Off | SpinPolicy::Batch => 0,
+            SpinPolicy::Off | SpinPolicy::Batch | SpinPolicy::Always => 0,
             SpinPolicy::Margin(margin_ns) => margin_ns,
             SpinPolicy::Auto(auto) => auto.start_ns.min(MOST_MARGIN_NS),
         };
@@ -104,7 +109,21 @@ impl Spin {
                 most_ns: margin_ns,
                 unaffordable: 0,
             },
+            awake: None,
         }
+    }
+
+    /// Lets a loop poll from `now_ns` on if that is its policy: while the ends are made, nothing is to be met.
+    pub fn begin(&mut self, now_ns: u64) {
+        if self.policy == SpinPolicy::Always && self.awake.is_none() {
+            self.awake = Some(Awake::since(now_ns));
+        }
+    }
+
+    /// Next turn of a loop that polls all the time; nothing for other policies. `deadline_ns` is `u64::MAX` for no
+    /// deadline.
+    pub fn polling(&mut self, now_ns: u64, deadline_ns: u64) -> Option<Turn> {
+        self.awake.as_mut().map(|awake| awake.next(now_ns, deadline_ns))
     }
 
     /// Leaves out an adaptive margin while departures are late by choice; one that the user gave stays.
@@ -203,6 +222,11 @@ impl Spin {
     pub fn spent(&mut self, nanoseconds: u64) {
         self.spun_ns += nanoseconds;
         self.credit_ns = self.credit_ns.saturating_sub(nanoseconds);
+    }
+
+    /// Accounts for `nanoseconds` of polling that found nothing to do.
+    pub fn polled(&mut self, nanoseconds: u64) {
+        self.spun_ns += nanoseconds;
     }
 
     /// Time spent watching the clock since the run began, in ns.

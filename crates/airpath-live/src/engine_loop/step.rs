@@ -3,13 +3,18 @@
 
 //! Next step of the loop before it looks at its links again: a decision about instants only.
 
-use super::spin::Spin;
+use super::spin::{Spin, Turn};
+
+/// A look at the ports takes some microseconds. A loop that polls watches the clock alone for so long before a deadline.
+const NEAR_NS: u64 = 20_000;
 
 /// Next step. All times are CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something is due: look at the ports and go on.
     Look,
+    /// Look at the ports though nothing is due, and go on.
+    Poll,
     /// Sleep until `wake_ns` whatever comes, then watch the clock until `deadline_ns`.
     Nap {
         /// Time to wake up.
@@ -41,6 +46,14 @@ impl Step {
         unread_ns: impl FnOnce() -> u64,
         spin: &mut Spin,
     ) -> Step {
+        match spin.polling(now_ns, deadline_ns) {
+            Some(Turn::Rest(wake_ns)) => return Step::Sleep { wake_ns, margin_ns: 0 },
+            Some(Turn::Poll) if deadline_ns > now_ns => {
+                let is_near = deadline_ns - now_ns <= NEAR_NS && deadline_ns - now_ns <= unread_ns();
+                return if is_near { Step::Nap { wake_ns: now_ns, deadline_ns } } else { Step::Poll };
+            }
+            _ => (),
+        }
         if deadline_ns <= now_ns {
             return Step::Look;
         }
@@ -111,6 +124,27 @@ mod tests {
         assert_eq!([next(u64::MAX, 0), next(NOW_NS + 100_001, 0)], [beat, beat]);
         assert_eq!(next(NOW_NS + 100_000, 0), Step::Sleep { wake_ns: NOW_NS + 100_000, margin_ns: 0 });
         assert!(matches!(next(NOW_NS + 200_000, 200_000), Step::Nap { .. }));
+    }
+
+    #[test]
+    fn one_that_polls_never_waits_for_a_deadline_or_a_packet() {
+        let next = |deadline_ns, unread_ns| {
+            let mut spin = Spin::new(SpinPolicy::Always, NOW_NS);
+            spin.begin(NOW_NS);
+            Step::next(NOW_NS, deadline_ns, u64::MAX, || unread_ns, &mut spin)
+        };
+        for (deadline_ns, unread_ns) in [(NOW_NS + 10_000, 9_999), (NOW_NS + 20_001, 200_000), (u64::MAX, 0)] {
+            assert_eq!(next(deadline_ns, unread_ns), Step::Poll);
+        }
+        let near = Step::Nap { wake_ns: NOW_NS, deadline_ns: NOW_NS + 20_000 };
+        assert_eq!(next(NOW_NS + 20_000, 200_000), near);
+        let mut spin = Spin::new(SpinPolicy::Always, NOW_NS);
+        let idle = Step::next(NOW_NS, u64::MAX, u64::MAX, || 0, &mut spin);
+        assert_eq!(idle, Step::Sleep { wake_ns: u64::MAX, margin_ns: 0 }, "before the run begins");
+        spin.begin(NOW_NS);
+        let later_ns = NOW_NS + 10_000_000;
+        let rest = Step::next(later_ns, later_ns + 5_000_000, u64::MAX, || 0, &mut spin);
+        assert_eq!(rest, Step::Sleep { wake_ns: later_ns + 1_000_000, margin_ns: 0 });
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum SpinPolicy {
     Batch,
     /// Wakes so many nanoseconds early and watches the clock, whatever that costs.
     Margin(u64),
+    /// Polls the ports and watches the clock all the time, except for the rest that other programs need.
+    Always,
 }
 
 impl SpinPolicy {
@@ -84,6 +86,7 @@ impl FromStr for SpinPolicy {
             "auto" => Ok(SpinPolicy::USUAL),
             "off" => Ok(SpinPolicy::Off),
             "batch" => Ok(SpinPolicy::Batch),
+            "always" => Ok(SpinPolicy::Always),
             _ if text.starts_with("auto:") => {
                 let words = &text["auto:".len()..];
                 let (budget, bound) =
@@ -97,7 +100,7 @@ impl FromStr for SpinPolicy {
             margin => margin
                 .parse::<Span>()
                 .map(|span| SpinPolicy::Margin(span.nanos()))
-                .map_err(|problem| format!("{problem}, or auto, auto:3%, auto:3%,50us, off or batch")),
+                .map_err(|problem| format!("{problem}, or auto, auto:3%, auto:3%,50us, always, off or batch")),
         }
     }
 }
@@ -118,6 +121,7 @@ impl fmt::Display for SpinPolicy {
             }
             SpinPolicy::Off => f.write_str("off"),
             SpinPolicy::Batch => f.write_str("batch"),
+            SpinPolicy::Always => f.write_str("always"),
             SpinPolicy::Margin(nanos) => Span::from_nanos(*nanos).fmt(f),
         }
     }
@@ -130,7 +134,7 @@ mod tests {
     #[test]
     fn policies_read_and_print() {
         assert_eq!("80 us".parse(), Ok(SpinPolicy::Margin(80_000)));
-        for text in ["auto", "off", "batch", "auto:3%", "auto:2.5%,50 us", "auto:10%,1 ms"] {
+        for text in ["auto", "off", "batch", "always", "auto:3%", "auto:2.5%,50 us", "auto:10%,1 ms"] {
             assert_eq!(text.parse::<SpinPolicy>().unwrap().to_string(), text);
         }
         let SpinPolicy::Auto(auto) = "auto:3%,50us".parse().unwrap() else { panic!("it is auto") };

@@ -161,7 +161,9 @@ fn a_budget_too_small_is_spent_on_deadlines_that_it_meets() {
 
 #[test]
 fn what_is_asked_for_stays_as_it_is() {
-    for (policy, margin_ns) in [(SpinPolicy::Off, 0), (SpinPolicy::Batch, 0), (SpinPolicy::Margin(80_000), 80_000)] {
+    let fixed = SpinPolicy::Margin(80_000);
+    for policy in [SpinPolicy::Off, SpinPolicy::Batch, SpinPolicy::Always, fixed] {
+        let margin_ns = if policy == fixed { 80_000 } else { 0 };
         let mut spin = Spin::new(policy, 0);
         for index in 0..200 {
             spin.woke(index * PACE_NS, index * PACE_NS + 500_000);
