@@ -9,8 +9,9 @@ use crate::show;
 /// Advice for an ordinary user on getting real-time priority.
 pub const GET_REAL_TIME: &str = "run as root, or set rtprio to 10 in /etc/security/limits.conf";
 
-/// Share of processor time, in millionths, from which the host is said to have taken it away.
-const MUCH_STOLEN_PPM: u64 = 5_000;
+/// Share of processor time, in millionths, from which the host is said to have taken it away: a run is suspect from a
+/// single late packet on, and a host takes a processor for milliseconds at a time.
+const MUCH_STOLEN_PPM: u64 = 1_000;
 /// Share of a run from which programs are said to have waited for a processor.
 const MUCH_WAITING_PPM: u64 = 200_000;
 /// Share of a run from which the loop is said to have had too much to do.
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn the_advice_fits_the_cause() {
         for (machine, told) in [
-            (MachineFacts { stolen_ppm: Some(34_000), ..machine() }, "took 3.4 % of this virtual machine's CPU time"),
+            (MachineFacts { stolen_ppm: Some(1_300), ..machine() }, "took 0.1 % of this virtual machine's CPU time"),
             (MachineFacts { jobs: Some(4), ..machine() }, "4 runs in parallel on 2 processors: use fewer --jobs"),
             (MachineFacts { loop_ppm: 930_000, ..machine() }, "busy for 93 % of the time"),
             (
