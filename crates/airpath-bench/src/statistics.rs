@@ -20,6 +20,11 @@ impl Samples {
         self.0.len()
     }
 
+    /// All of them, in ascending order.
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+
     /// The smallest value that `share` (0 to 1) of the samples do not exceed; NaN without samples.
     pub fn quantile(&self, share: f64) -> f64 {
         let rank = (self.0.len() as f64 * share).ceil() as usize;

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use airpath_live::tuning::REAL_TIME_PRIORITY;
 use airpath_live::{clock, scheduling};
 use airpath_load::clock::sleep_until;
 
@@ -121,6 +122,40 @@ pub fn run_in(
         let sent = sender.join().expect("the sender does not panic")?;
         let arrivals = receiver.join().expect("the receiver does not panic")?;
         Ok(Received { sent, arrivals })
+    })
+}
+
+/// Arrivals of packets that a real-time thread sends one by one, watching the clock in between: no sender keeps a pace
+/// more exactly.
+///
+/// # Errors
+/// The kernel's.
+pub fn exact(from: &NetworkEnd<'_>, to: &NetworkEnd<'_>, pace: Pace) -> io::Result<Vec<Arrival>> {
+    let (sending, receiving) = pair(from, to)?;
+    let mut sender = Sender::new(&sending, pace.ip_bytes - UDP_HEADERS_BYTES);
+    let total = (pace.packets_per_second * pace.seconds) as u64;
+    let interval_ns = 1e9 / pace.packets_per_second;
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(move || {
+            scheduling::timer_slack(1);
+            scheduling::real_time(REAL_TIME_PRIORITY);
+            let start_ns = clock::monotonic_ns();
+            while sender.sent() < total {
+                let due_ns = start_ns + (sender.sent() as f64 * interval_ns) as u64;
+                // A thread that never sleeps would be stopped by the kernel.
+                sleep_until(due_ns.saturating_sub((interval_ns * 0.9) as u64))?;
+                while clock::monotonic_ns() < due_ns {}
+                sender.send(1)?;
+            }
+            Ok(())
+        });
+        let mut receiver = Receiver::new(&receiving);
+        let mut arrivals = Vec::with_capacity(total as usize);
+        while !thread.is_finished() {
+            receiver.receive(true, &mut arrivals)?;
+        }
+        receiver.receive(true, &mut arrivals)?;
+        thread.join().expect("the sender does not panic").map(|()| arrivals)
     })
 }
 

@@ -19,6 +19,7 @@ mod processor;
 mod rates;
 mod small_packets;
 mod start_up;
+mod stops;
 mod stream;
 mod warp;
 
@@ -57,7 +58,8 @@ fn ports_and_levels() -> Vec<(PortKind, Level)> {
 pub type Measure = fn(&Options) -> Result<Table, Failure>;
 
 /// The tables by name, in the order in which they are measured.
-pub const ALL: [(&str, Measure); 18] = [
+pub const ALL: [(&str, Measure); 19] = [
+    ("stops", stops::measure),
     ("delay", delay::measure),
     ("departures", departures::measure),
     ("lateness", lateness::measure),

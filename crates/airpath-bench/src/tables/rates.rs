@@ -6,6 +6,7 @@
 use std::process::{Command, Stdio};
 
 use airpath_core::Span;
+use airpath_live::engine_loop::SpinPolicy;
 use airpath_live::ports::PortKind;
 use airpath_log::{Economy, Level};
 use airpath_models::LinkConfig;
@@ -26,12 +27,14 @@ const IP_BYTES: f64 = 1500.0;
 const HEADER_BYTES: f64 = 52.0;
 /// Queue and burst of the kernel's token bucket: what it needs for the greatest of the rates.
 const TOKEN_BUCKET: [&str; 4] = ["burst", "256k", "latency", "4ms"];
-/// Ways in which departures share wake-ups, and their names.
-const WAYS: [(Departures, &str); 3] = [
-    (Departures::Single, ", single departures"),
-    (Departures::Within(Economy::Off), ""),
-    (Departures::Within(Economy::On), ", economy"),
+/// Ways to meet deadlines, and their names.
+const WAYS: [(Departures, SpinPolicy, &str); 4] = [
+    (Departures::Single, SpinPolicy::USUAL, ", single departures"),
+    USUAL,
+    (Departures::Within(Economy::Off), SpinPolicy::Always, ", spin always"),
+    (Departures::Within(Economy::On), SpinPolicy::USUAL, ", economy"),
 ];
+const USUAL: (Departures, SpinPolicy, &str) = (Departures::Within(Economy::Off), SpinPolicy::USUAL, "");
 
 /// Results of one way between the ends, one for each round.
 #[derive(Default)]
@@ -53,12 +56,12 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     let mut bare = Rounds::default();
     let (mut unlimited, mut pass) = (Rounds::default(), Rounds::default());
     let mut buckets: Vec<Option<Rounds>> = RATES.iter().map(|_| Some(Rounds::default())).collect();
-    let mut links: Vec<[Rounds; 3]> = RATES.iter().map(|_| Default::default()).collect();
+    let mut links: Vec<[Rounds; WAYS.len()]> = RATES.iter().map(|_| Default::default()).collect();
     // Ways take turns, so that a busy moment of the machine meets all of them.
     for _ in 0..rounds {
         bare.gbit_per_s.push(goodput(BareVeth::create()?.ends(), seconds)?);
-        through(&mut pass, &Link::Pass, Departures::Within(Economy::Off), seconds)?;
-        through(&mut unlimited, &Link::hop(LinkConfig::default()), Departures::Within(Economy::Off), seconds)?;
+        through(&mut pass, &Link::Pass, USUAL, seconds)?;
+        through(&mut unlimited, &Link::hop(LinkConfig::default()), USUAL, seconds)?;
         for (index, rate) in RATES.iter().enumerate() {
             if let Some(of_bucket) = &mut buckets[index] {
                 let veth = BareVeth::create()?;
@@ -68,8 +71,8 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
                     buckets[index] = None;
                 }
             }
-            for (rounds, (departures, _)) in links[index].iter_mut().zip(WAYS) {
-                through(rounds, &Link::hop(link(*rate)?), departures, seconds)?;
+            for (rounds, way) in links[index].iter_mut().zip(WAYS) {
+                through(rounds, &Link::hop(link(*rate)?), way, seconds)?;
             }
         }
     }
@@ -81,11 +84,11 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     for (index, rate) in RATES.iter().enumerate() {
         let kernel =
             buckets[index].as_ref().map(|of_bucket| row(&mut table, &format!("tbf, {rate} Gbit/s"), of_bucket));
-        for (rounds, (departures, name)) in links[index].iter().zip(WAYS) {
-            let what = format!("link, {rate} Gbit/s{name}");
+        for (rounds, way) in links[index].iter().zip(WAYS) {
+            let what = format!("link, {rate} Gbit/s{}", way.2);
             let ours = row(&mut table, &what, rounds);
             let possible = f64::from(*rate) * (IP_BYTES - HEADER_BYTES) / IP_BYTES;
-            let is_usual = departures == Departures::Within(Economy::Off);
+            let is_usual = way == USUAL;
             let target = (is_usual && *rate <= 5).then_some(Target::AtLeast(0.95));
             table.figure("share of the rate", what.clone(), ours / possible, "", target);
             if let Some(kernel) = kernel {
@@ -112,8 +115,13 @@ fn link(rate: u32) -> Result<LinkConfig, Failure> {
 }
 
 /// Measures one round through a link.
-fn through(rounds: &mut Rounds, link: &Link, departures: Departures, seconds: f64) -> Result<(), Failure> {
-    let setting = Setting { departures, ..Setting::new(PortKind::Packet, Level::Counters) };
+fn through(
+    rounds: &mut Rounds,
+    link: &Link,
+    (departures, spin, _): (Departures, SpinPolicy, &str),
+    seconds: f64,
+) -> Result<(), Failure> {
+    let setting = Setting { departures, spin, ..Setting::new(PortKind::Packet, Level::Counters) };
     let emulation = Emulation::start(link, setting)?;
     rounds.gbit_per_s.push(goodput(emulation.ends(0), seconds)?);
     let outcome = emulation.stop()?;
