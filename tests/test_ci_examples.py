@@ -87,7 +87,7 @@ repetitions = 1
 def test_the_recipe_of_the_image_names_what_is_there() -> None:
     text = RECIPE.read_text().replace("\\\n", " ")
     commands = re.findall(r"^RUN (.*)$", text, re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         subprocess.run(["sh", "-n"], input=command, text=True, check=True)
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
