@@ -9,7 +9,7 @@ import math
 import zlib
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
@@ -20,11 +20,14 @@ from airpath.analysis import titles
 from airpath.analysis.table import COLUMNS
 from airpath.experiment.shown import Selector
 from airpath.report import asked, comparison, contrasts, sentences
+from airpath.report.facts import _goodput
 from airpath.report.material import load_material
 from airpath.report.measured import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from airpath.run import Run
 
 LIMIT = "network.radio.link.queue.limit"
 LOSS = "network.radio.link.errors.probability"
@@ -283,6 +286,24 @@ def test_the_metric_tested_is_the_one_named_or_how_long_it_took() -> None:
     assert [one["metric"] for one in asked.tested(media, [])] == ["one_way_delay_median"]
     constant = durations({"elapsed": [10.0, 10.0]})
     assert asked.tested(constant, []) == [], "what is the same everywhere is no result"
+
+
+def test_the_goodput_of_a_run_is_that_of_its_transfers() -> None:
+    def rates(*flows: tuple[str, str, float, float]) -> pl.DataFrame:
+        return pl.DataFrame(
+            {"metric": metric, "flow": flow, "direction": way, "value": value}
+            for flow, way, carried, rate in flows
+            for metric, value in (("received_bytes", carried), ("goodput", rate))
+        )
+
+    download = ("tcp a", "downlink", 65e6, 5.2e6)
+    requests = ("tcp a", "uplink", 3e3, 200.0)
+    # A measurement's own connection carries more down than up.
+    control = [("tcp b", "downlink", 2e3, 160.0), ("tcp b", "uplink", 1e3, 80.0)]
+    other = ("tcp c", "downlink", 6e6, 1e6)
+    run = cast("Run", None)
+    assert _goodput(run, rates(download, requests, *control), "downlink") == 5.2e6
+    assert _goodput(run, rates(download, requests, other), "downlink") == 3.1e6
 
 
 def test_metrics_have_names_that_one_says() -> None:

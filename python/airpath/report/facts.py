@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from airpath.run import Run
 
 
+LEAST_PART = 0.01
+"""A flow that carried less than this of the greatest flow is no transfer to be told of."""
+
+
 @dataclass(frozen=True)
 class Way:
     """One direction of a run."""
@@ -136,11 +140,13 @@ def _goodput(run: Run, flows: pl.DataFrame, direction: str) -> float | None:
                 carried[flow] = value
         elif metric == "goodput" and way == direction:
             rates_of[flow] = value
-    # What went the other way of a transfer is requests.
+    # What went the other way of a transfer is requests, and a flow beside far greater ones is
+    # another program's, or the control connection of a measurement.
+    greatest = max(carried.values(), default=0.0)
     rates_of_flows = [
         rate
         for flow, rate in rates_of.items()
-        if flow in carried and carried[flow] >= LEAST_SHARE * most[flow]
+        if flow in carried and carried[flow] >= max(LEAST_SHARE * most[flow], LEAST_PART * greatest)
     ]
     if rates_of_flows:
         return float(statistics.median(rates_of_flows))
