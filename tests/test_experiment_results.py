@@ -12,6 +12,7 @@ import pytest
 
 from airpath.experiment.listing import _chosen
 from airpath.experiment.quantities import alike
+from airpath.experiment.rows import difference_table
 from experiments import airpath, journal, run_folders
 
 
@@ -41,6 +42,30 @@ def test_a_run_does_all_and_its_results_are_listed(small: Path, tmp_path: Path) 
     difference = sum(b - a for a, b in zip(first, second, strict=True)) / 3
     assert found["difference"] == pytest.approx(difference)
     assert found["pairs"] == 3
+
+
+def test_a_comparison_is_shown_in_units_for_people() -> None:
+    goodput = {
+        "metric": "goodput/downlink",
+        "first": 2_976_000.0,
+        "second": 2_000_000.0,
+        "difference": -976_000.0,
+        "half_width": 10_000.0,
+        "pairs": 5,
+    }
+    once = {
+        "metric": "elapsed",
+        "first": 0.806,
+        "second": 0.7,
+        "difference": -0.106,
+        "half_width": None,
+        "pairs": 1,
+    }
+    assert difference_table({"first": "a", "second": "b", "metrics": [goodput, once]}) == [
+        ["metric", "a", "b", "difference ± 95 %", "pairs"],
+        ["goodput/downlink (Mbit/s)", "2.976", "2", "-0.976 ± 0.01", "5"],
+        ["elapsed (ms)", "806", "700", "-106", "1"],
+    ]
 
 
 def test_results_are_filtered_tagged_removed_and_run_again(small: Path, tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ def test_the_link_of_seawinds_case_study_is_built_by_clicks(page: Page, served: 
     # 10 kB and headers at 9600 bit/s take 9 s at least.
     assert 9 < float(list(seven.values())[4].split()[0]) < 30
     page.get_by_role("button", name="Compare", exact=True).click()
-    page.get_by_role("columnheader", name="Difference (95 % interval)").wait_for()
+    page.get_by_role("columnheader", name="difference ± 95 %").wait_for()
+    assert page.get_by_role("cell", name="elapsed (s)", exact=True).count() == 1
 
 
 LIVE = """name = "train"

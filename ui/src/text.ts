@@ -209,8 +209,6 @@ export const TEXT = {
     usual: "the usual ones",
     first: "First cell",
     second: "Second cell",
-    difference: "Difference (95 % interval)",
-    pairs: "Pairs",
     wait: "Measuring…",
   },
   sequence: {

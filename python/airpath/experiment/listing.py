@@ -19,7 +19,14 @@ from airpath.experiment.judgement import Judging, judge, metrics_of, tell
 from airpath.experiment.metrics import choices, pick
 from airpath.experiment.quantities import alike, show_bytes
 from airpath.experiment.replicate import remove as remove_folder
-from airpath.experiment.rows import USUAL_METRICS, by_cell, cell_table, interval, number
+from airpath.experiment.rows import (
+    USUAL_METRICS,
+    by_cell,
+    cell_table,
+    difference_table,
+    number,
+    spread,
+)
 from airpath.nearest import nearest
 from airpath.status import DONE, UNDONE
 
@@ -254,8 +261,7 @@ def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -
             raise FolderError(message)
         sides.append((key, {row["replication"]: row for row in cells[key]}))
     (first_key, first), (second_key, second) = sides
-    table = [["metric", first_key, second_key, "difference ± 95 %", "pairs"]]
-    documents = []
+    documents: list[dict[str, Any]] = []
     for name in metrics:
         pairs = [
             (first[n]["metrics"][name], second[n]["metrics"][name])
@@ -275,18 +281,9 @@ def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -
                 "first": of_first.mean,
                 "second": of_second.mean,
                 "difference": difference.mean,
-                "half_width": difference.half_width if len(pairs) > 1 else None,
+                "half_width": spread(difference) if len(pairs) > 1 else None,
                 "pairs": len(pairs),
             }
-        )
-        table.append(
-            [
-                name,
-                number(of_first.mean),
-                number(of_second.mean),
-                interval(difference),
-                str(len(pairs)),
-            ]
         )
     if not documents:
         message = (
@@ -294,10 +291,11 @@ def _compare(rows: list[dict[str, Any]], request: Request, metrics: list[str]) -
             f"and metric"
         )
         raise FolderError(message)
+    compared = {"first": first_key, "second": second_key, "metrics": documents}
     if request.as_json:
-        print(json.dumps({"first": first_key, "second": second_key, "metrics": documents}))
+        print(json.dumps(compared))
     else:
-        _print_table(table)
+        _print_table(difference_table(compared))
     return DONE
 
 

@@ -46,15 +46,44 @@ def cell_table(rows: list[dict[str, Any]], metrics: list[str]) -> list[list[str]
     return table
 
 
+def difference_table(compared: dict[str, Any]) -> list[list[str]]:
+    """Return a head and a line of text for each metric: both means, and their difference.
+
+    Args:
+        compared: two cells as `airpath results --compare --json` prints them.
+
+    """
+    table = [["metric", compared["first"], compared["second"], "difference ± 95 %", "pairs"]]
+    for row in compared["metrics"]:
+        divisor, unit = _scale(row["metric"], [row["first"], row["second"]])
+        half_width = row["half_width"]
+        difference = number(row["difference"] / divisor)
+        if half_width is not None:
+            difference += f" ± {number(half_width / divisor)}"
+        table.append(
+            [
+                f"{row['metric']}{f' ({unit})' if unit else ''}",
+                number(row["first"] / divisor),
+                number(row["second"] / divisor),
+                difference,
+                str(row["pairs"]),
+            ]
+        )
+    return table
+
+
 def _unit(name: str, rows: list[dict[str, Any]]) -> tuple[float, str]:
     """Return the unit in which a metric's values are shown, and how much of its own that is."""
+    return _scale(name, [row["metrics"][name] for row in rows if name in row["metrics"]])
+
+
+def _scale(name: str, values: list[float]) -> tuple[float, str]:
     # Here, as most commands over experiments measure nothing.
     from airpath.analysis import REGISTRY
     from airpath.analysis.text import scale
 
     metric = REGISTRY.get(name.partition("/")[0])
     unit = metric.unit if metric else "s" if name == "elapsed" else ""
-    values = [row["metrics"][name] for row in rows if name in row["metrics"]]
     return scale("" if unit == "1" else unit, values) if values else (1.0, unit)
 
 
@@ -70,9 +99,12 @@ def interval(found: Mean) -> str:
     """Return a mean with the half width of its interval."""
     if found.count < 2:
         return number(found.mean)
-    # What rounding of equal values leaves is no spread.
-    width = 0.0 if found.half_width < abs(found.mean) * 1e-9 else found.half_width
-    return f"{number(found.mean)} ± {number(width)}"
+    return f"{number(found.mean)} ± {number(spread(found))}"
+
+
+def spread(found: Mean) -> float:
+    """Return the half width of an interval; what rounding of equal values leaves is no spread."""
+    return 0.0 if found.half_width < abs(found.mean) * 1e-9 else found.half_width
 
 
 def number(value: float | None) -> str:

@@ -9,7 +9,7 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from airpath.experiment.rows import cell_table
+from airpath.experiment.rows import cell_table, difference_table
 from airpath.ui.errors import UiError, not_found
 from airpath.ui.itself import COMMAND
 
@@ -70,13 +70,16 @@ def compared(
 ) -> dict[str, Any]:
     """Return the differences of two cells, replication by replication.
 
+    Beside what the command prints as JSON, ``table`` has its table: a head, and a line of text for
+    each metric.
+
     Raises:
         UiError: there is no such cell, or nothing to compare.
 
     """
     words = ["--compare", first, second, *_named(metrics)]
     found: dict[str, Any] = json.loads(_ask(workspace, name, words).splitlines()[0])
-    return found
+    return {**found, "table": difference_table(found)}
 
 
 def _named(metrics: Sequence[str]) -> list[str]:
