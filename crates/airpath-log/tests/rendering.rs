@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use airpath_core::{Direction, EventKind};
+use airpath_log::files::capture_name;
 use airpath_log::render::{Filter, RenderError, Rendered, events_json, events_table, headers, tcpdump};
 use airpath_log::{Level, Places, Snaplen};
 
@@ -91,6 +92,39 @@ fn a_packet_with_its_headers_at_both_ends() {
     assert!(shown.starts_with("packet 1 as it entered the link at the "), "{shown}");
     assert!(shown.contains("     22  destination port"), "{shown}");
     assert_eq!(headers(folder.path(), &places, 99, true, &mut Vec::new()).unwrap(), Rendered::default());
+}
+
+/// Makes the first packet of a capture longer than its block.
+fn damage_first_packet(capture: &Path) {
+    let mut bytes = std::fs::read(capture).unwrap();
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut at = 0;
+    while word(&bytes, at) != 6 {
+        at += word(&bytes, at + 4) as usize;
+    }
+    bytes[at + 20..at + 24].fill(0xff);
+    std::fs::write(capture, bytes).unwrap();
+}
+
+#[test]
+fn headers_at_one_end_are_written_before_the_error_of_the_other_ends_capture() {
+    let places = Places::of_path(Vec::new(), Vec::new());
+    for (damaged, sound) in [("client", "server"), ("server", "client")] {
+        for whole in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            common::run(folder.path(), Level::Packets, Snaplen::default(), 4);
+            let capture = folder.path().join(capture_name(damaged));
+            match whole {
+                true => std::fs::write(&capture, b"no capture").unwrap(),
+                false => damage_first_packet(&capture),
+            }
+            let mut out = Vec::new();
+            let error = headers(folder.path(), &places, 1, true, &mut out).unwrap_err();
+            assert!(error.to_string().contains(&capture_name(damaged)), "{error}");
+            let seen: serde_json::Value = serde_json::from_slice(&out).unwrap();
+            assert_eq!(seen["end"], sound);
+        }
+    }
 }
 
 #[test]

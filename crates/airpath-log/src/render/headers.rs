@@ -92,7 +92,15 @@ fn write_headers(
                 continue;
             }
         };
-        for packet in capture.map_while(Result::ok).filter(|packet| packet.pdu == Some(pdu)) {
+        for packet in capture {
+            let packet = match packet {
+                Ok(packet) if packet.pdu == Some(pdu) => packet,
+                Ok(_) => continue,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    break;
+                }
+            };
             let Some(seen) = seen(&end, &packet) else { continue };
             match json {
                 true => {
