@@ -79,8 +79,8 @@ def test_a_loop_can_poll_all_the_time(airpath: Airpath, user: User) -> None:
         pytest.skip("one processor: polling is refused")
     _, settings = run(airpath, user, "--spin", "always")
     assert settings["spin"] == "always"
-    # A busy machine takes some of the nine tenths away.
-    assert 0.2 < settings["spin_margin"]["watching_share"] <= 1
+    # Nine tenths on a quiet machine; a busy one takes most of them away.
+    assert 0 < settings["spin_margin"]["watching_share"] <= 1
 
 
 def test_polling_is_refused_where_it_leaves_no_processor(airpath: Airpath, user: User) -> None:

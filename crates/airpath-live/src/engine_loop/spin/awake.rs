@@ -14,6 +14,8 @@ const LEAST_REST_NS: u64 = 50_000;
 const MARGIN_NS: u64 = 100_000;
 /// Rest that may be put off. Then the loop rests briefly though something is due soon.
 const MOST_OWED_NS: u64 = 5_000_000;
+/// Most rest that is owed: a loop that was stopped, or found no time to rest, is not to make up for all of it.
+const MOST_DEBT_NS: i64 = 6_000_000;
 /// Rest that is credited: a machine that stopped for long has not rested for longer.
 const MOST_AHEAD_NS: i64 = 5_000_000;
 /// Length of a rest that cannot be put off.
@@ -53,7 +55,7 @@ impl Awake {
         } else {
             // What a turn leaves over counts with the next.
             let owed_ns = passed_ns / REST_ONE_IN;
-            self.owed_ns = self.owed_ns.saturating_add_unsigned(owed_ns);
+            self.owed_ns = self.owed_ns.saturating_add_unsigned(owed_ns).min(MOST_DEBT_NS);
             self.counted_ns += owed_ns * REST_ONE_IN;
         }
         let turn = self.turn(now_ns, deadline_ns);
@@ -127,6 +129,18 @@ mod tests {
     fn no_rest_that_cannot_be_put_off_is_long() {
         let (_, latest_ns) = second(20_000, 30_000);
         assert!(latest_ns <= BRIEF_NS + 30_000, "{latest_ns}");
+    }
+
+    #[test]
+    fn a_loop_that_was_stopped_does_not_make_up_for_all_its_rest() {
+        let mut awake = Awake::since(0);
+        let mut now_ns = 10 * SECOND_NS;
+        let mut rested_ns = 0;
+        while let Turn::Rest(until_ns) = awake.next(now_ns, now_ns + 20_000) {
+            rested_ns += until_ns - now_ns;
+            now_ns = until_ns;
+        }
+        assert_eq!(rested_ns, 1_000_000);
     }
 
     #[test]
