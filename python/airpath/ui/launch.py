@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airpath.engine import EngineError, find_engine
+from airpath.facts import FILES
 from airpath.ui import detached, document
 from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
@@ -146,7 +147,7 @@ class Launcher:
         words += [*(options or []), "--", "sh", "-c", client]
         try:
             one = self.begin(name, folder, words)
-            threading.Thread(target=_removed_after, args=(one.process, read), daemon=True).start()
+            threading.Thread(target=_removed_once_read, args=(one, read), daemon=True).start()
         except (RuntimeError, UiError):
             read.unlink(missing_ok=True)
             raise
@@ -219,7 +220,8 @@ class Launcher:
                 one.process.send_signal(signal.SIGTERM)
 
 
-def _removed_after(process: subprocess.Popen[bytes], file: Path) -> None:
-    """Remove a file once a process has ended."""
-    process.wait()
+def _removed_once_read(run: Started, file: Path) -> None:
+    """Remove a scenario once its run has the manifest, for which it was read, or has ended."""
+    while run.process.poll() is None and not (run.folder / FILES["manifest"]).exists():
+        time.sleep(0.1)
     file.unlink(missing_ok=True)
