@@ -603,19 +603,72 @@ def test_a_transfer_between_containers_that_docker_knows(
         assert "no container of that name" in gone.check(2).err
 
 
+def skip_without_vxlan(networks: Networks) -> None:
+    probe = ("link", "add", "probe", "type", "vxlan", "id", 1, "remote", "198.51.100.9")
+    try:
+        ip("-n", networks.of("one"), *probe, "dstport", 4789)
+    except subprocess.CalledProcessError:
+        pytest.skip("this kernel has no VXLAN")
+
+
 def test_two_hosts_joined_by_a_tunnel(airpath: Airpath) -> None:
     """Each of two gateways stands at a host of its own, and all that is between them is IP."""
     with two_hosts() as networks:
         west = ["--between", "interface:lan,vxlan:198.51.100.2", "--delay", f"{DELAY_MS} ms"]
         east = ["--between", "vxlan:198.51.100.1,interface:lan"]
-        probe = ("link", "add", "probe", "type", "vxlan", "id", 1, "remote", "198.51.100.9")
-        try:
-            ip("-n", networks.of("one"), *probe, "dstport", 4789)
-        except subprocess.CalledProcessError:
-            pytest.skip("this kernel has no VXLAN")
+        skip_without_vxlan(networks)
         with (
             gateway(airpath, *west, within=networks.inside("west")),
             gateway(airpath, *east, within=networks.inside("east")),
         ):
             assert min(networks.ping("one", "192.0.2.2")) >= 2 * DELAY_MS
             assert len(networks.ping("other", "192.0.2.1", "-s", 1472, "-M", "do")) == 3
+
+
+@pytest.mark.parametrize(
+    ("west", "east"),
+    [
+        ("tcp-listen:198.51.100.2:7000", "tcp:198.51.100.1:7000"),
+        ("vxlan:198.51.100.2", "vxlan:198.51.100.1"),
+    ],
+)
+def test_segments_that_the_kernel_joins_pass_a_tunnel(
+    airpath: Airpath, west: str, east: str
+) -> None:
+    """Neither device of a tunnel cuts them, and VXLAN joins them with their data in one piece."""
+    outs = [airpath.path("west"), airpath.path("east")]
+    link = ("--delay", "5 ms")
+    with two_hosts() as networks:
+        if "vxlan" in west:
+            skip_without_vxlan(networks)
+        with (
+            gateway(
+                *(airpath, "--between", f"interface:lan,{west}", *link, "--out", outs[0]),
+                within=networks.inside("west"),
+            ) as one,
+            gateway(
+                *(airpath, "--between", f"{east},interface:lan", "--out", outs[1]),
+                within=networks.inside("east"),
+            ) as other,
+        ):
+            await_true(lambda: ", 0% packet loss" in pinged(networks))
+            server = subprocess.Popen(
+                networks.inside(
+                    "other", airpath.command, "recv", "--once", "--listen", "192.0.2.2"
+                ),
+                env=airpath.environment(),
+                stderr=subprocess.DEVNULL,
+            )
+            await_true(lambda: ":5201" in networks.run("other", "ss", "-ltnH"))
+            networks.run("one", airpath.command, "send", "192.0.2.2", "--bytes", 1_000_000)
+            assert server.wait(60) == 0
+            one.end()
+            other.end()
+    for out in outs:
+        ends = json.loads((out / "run.json").read_text())["results"]["ends"]
+        assert ends["refused_writes"] == 0, out
+        assert ends.get("too_long_frames", 0) == 0, out
+
+
+def pinged(networks: Networks) -> str:
+    return networks.run("one", "ping", "-n", "-c", 1, "-W", 1, "192.0.2.2", status=None)

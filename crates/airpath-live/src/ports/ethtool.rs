@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const GET_DRIVER: u32 = 0x03;
 const GET_STRINGS: u32 = 0x1b;
+const GET_SEGMENTATION: u32 = 0x1e;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
@@ -63,6 +64,20 @@ impl Device {
             return Err(io::Error::last_os_error());
         }
         Ok(())
+    }
+
+    /// True if the interface cuts super-packets of TCP itself; otherwise the kernel has to.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn cuts_super_packets(&self) -> io::Result<bool> {
+        // struct ethtool_value: cmd, data.
+        let mut words = [GET_SEGMENTATION, 0];
+        match self.call(&mut words) {
+            Ok(()) => Ok(words[1] != 0),
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Names of all features that the kernel knows.

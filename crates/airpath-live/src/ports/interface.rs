@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use airpath_core::Span;
 use bytes::BytesMut;
 
+use super::ethtool::Device;
 use super::isolation::Isolation;
 use super::packet::{open_socket, packet_statistics, read_all, set_option, unread_limit, write_all};
 use super::packet_batch::{Read, ReadBuffers, WriteBuffers};
@@ -89,6 +90,10 @@ impl InterfacePort {
             let (socket, buffer_bytes) = open_socket(link_index)?;
             set_option(&socket, libc::SOL_PACKET, PACKET_AUXDATA, 1)?;
             listen_to_all(&socket, link_index)?;
+            // Past the queue of a device that cuts no super-packets itself, the kernel throws them away.
+            if !Device::open(name)?.cuts_super_packets()? {
+                set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 0)?;
+            }
             io::Result::Ok((socket, buffer_bytes))
         })?;
         let (socket, receive_buffer_bytes) = opened.map_err(|error| explain(name, error))?;

@@ -3,6 +3,7 @@
 
 //! Whole frames put together: the kernel hands the outer tag of a VLAN over beside the frame.
 
+use airpath_packet::Headers;
 use airpath_packet::ethernet::EthernetHeader;
 use bytes::{Buf, BytesMut};
 
@@ -49,15 +50,18 @@ pub(super) fn assemble(mut slot: BytesMut, addresses: &[u8], tag: Option<[u8; TA
 
 /// Length of the frame's packet, or of the longest segment of a super-packet, in bytes.
 pub(super) fn packet_bytes(frame: &Frame, offload: &OffloadHeader) -> usize {
-    let packet = frame.bytes.len() - usize::from(frame.link_bytes);
+    let packet = &frame.bytes[usize::from(frame.link_bytes)..];
     if !offload.is_super_packet() {
-        return packet;
+        return packet.len();
     }
-    packet.min(usize::from(offload.header_bytes) + usize::from(offload.segment_bytes))
+    // The kernel's length of the headers is a hint: in a super-packet that it joined, that is what lies in one piece.
+    let headers = Headers::read(packet).map_or(usize::from(offload.header_bytes), |headers| headers.bytes());
+    packet.len().min(headers + usize::from(offload.segment_bytes))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Segmentation;
     use super::*;
 
     const ADDRESSES: [u8; ADDRESS_BYTES] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
@@ -78,6 +82,21 @@ mod tests {
         let expected = [&ADDRESSES[..], &outer, &[0x81, 0, 0, 7, 8, 6, 9]].concat();
         assert_eq!((&twice.bytes[..], twice.link_bytes, twice.bytes_of_kernel), (&expected[..], 22, 18));
         assert_eq!(packet_bytes(&twice, &OffloadHeader::default()), 1);
+    }
+
+    /// Of packets that it joined, the kernel tells as the length of the headers how much lies in one piece.
+    #[test]
+    fn a_segment_is_as_long_as_its_headers_say() {
+        let mut packet = [0; 20 + 32 + 2 * 1448];
+        packet[..4].copy_from_slice(&[0x45, 0, 0x0b, 0x84]);
+        packet[9] = 6;
+        packet[20 + 12] = 8 << 4;
+        let joined = frame(&[&[8, 0], &packet[..]].concat(), None).unwrap();
+        for header_bytes in [52, 1500] {
+            let segmentation = Segmentation::TcpV4;
+            let offload = OffloadHeader { segmentation, header_bytes, segment_bytes: 1448, ..OffloadHeader::default() };
+            assert_eq!(packet_bytes(&joined, &offload), 1500);
+        }
     }
 
     #[test]
