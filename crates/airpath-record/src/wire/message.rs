@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn results_of_more_than_a_megabyte_come_whole() {
-        let times: Vec<u64> = (0..200_000).map(|number| 1_700_000_000_000_000_000 + 12_345_678 * number).collect();
+        let times: Vec<u64> = (0..300_000).map(|number| 1_700_000_000_000_000_000 + 12_345_678 * number).collect();
         let at = |(number, time): (usize, &u64)| Arrival { number: number as u32 ^ 1, arrived_ns: time ^ 0xfff };
         let log: Vec<Arrival> = times.iter().enumerate().map(at).collect();
         let (mut sent, mut arrived) = (Vec::new(), Vec::new());
