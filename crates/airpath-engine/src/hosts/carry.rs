@@ -238,8 +238,8 @@ impl Incoming {
         }
     }
 
-    /// Takes a packet, a credit or a tally to where it goes. Where a loop, or the next connection, is behind, that holds the
-    /// other engine's packets up, which their delay tells.
+    /// Takes a packet, a credit or a tally to where it goes. Where a loop, or the next connection, is behind, that holds
+    /// the other engine's packets up, which their delay tells.
     fn carry(&self, direction: Direction, bytes: &mut [u8]) -> Result<(), String> {
         match &self.ways[direction as usize] {
             Some(Way::Port(entrance)) => {

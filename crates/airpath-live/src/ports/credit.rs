@@ -10,8 +10,6 @@ pub const CREDIT: u8 = 3;
 /// Length of a credit.
 pub const CREDIT_BYTES: usize = 38;
 const UPLINK: u8 = 4;
-/// Place at which the receiving host writes the time of receipt.
-const RECEIVED_AT: usize = 2;
 
 /// A datagram that is a credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +33,7 @@ impl JoinedCredit {
             window_bytes: word(26),
             window_packets: u32::from_le_bytes(datagram[34..38].try_into().ok()?),
         };
-        Some(JoinedCredit { direction, received_realtime_ns: word(RECEIVED_AT), credit })
+        Some(JoinedCredit { direction, received_realtime_ns: word(2), credit })
     }
 
     /// The datagram.
@@ -61,15 +59,6 @@ pub(super) fn direction_of_credit(datagram: &[u8]) -> Option<Direction> {
     }
 }
 
-/// Notes in a datagram that is a credit when this host received it; whether it is one.
-pub fn note_receipt_of_credit(datagram: &mut [u8], received_realtime_ns: u64) -> bool {
-    let is_credit = direction_of_credit(datagram).is_some();
-    if is_credit {
-        datagram[RECEIVED_AT..RECEIVED_AT + 8].copy_from_slice(&received_realtime_ns.to_le_bytes());
-    }
-    is_credit
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,14 +67,12 @@ mod tests {
     fn credits_come_as_they_were_sent() {
         let credit = Credit { taken_packets: 1, taken_bytes: 2, window_packets: 3, window_bytes: 4 };
         for direction in Direction::ALL {
-            let sent = JoinedCredit { direction, received_realtime_ns: 0, credit };
+            let sent = JoinedCredit { direction, received_realtime_ns: 7, credit };
             let mut bytes = sent.to_bytes();
-            assert!(note_receipt_of_credit(&mut bytes, 7));
-            assert_eq!(JoinedCredit::read(&bytes), Some(JoinedCredit { received_realtime_ns: 7, ..sent }));
+            assert_eq!(JoinedCredit::read(&bytes), Some(sent));
             assert_eq!(JoinedCredit::read(&bytes[..CREDIT_BYTES - 1]), None);
             bytes[1] = 1;
             assert_eq!(JoinedCredit::read(&bytes), None);
-            assert!(!note_receipt_of_credit(&mut bytes, 7));
         }
     }
 }
