@@ -16,7 +16,7 @@ use airpath_live::ports::joined::packet_bytes;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::socket::{MsgFlags, recv};
+use nix::sys::socket::{MsgFlags, getsockopt, recv, sockopt};
 use serde::{Deserialize, Serialize};
 
 use super::locks::lock;
@@ -46,6 +46,8 @@ pub struct Ends {
 #[derive(Clone, Debug)]
 pub struct Tunnel {
     socket: Arc<UdpSocket>,
+    /// Bytes that may wait in the socket to be received.
+    waiting_bytes: usize,
     token: u64,
     sent: Arc<Mutex<Sent>>,
     receipts: Arc<Mutex<Receipts>>,
@@ -68,14 +70,16 @@ impl Tunnel {
     /// # Errors
     /// When the address is not one of this host, or is in use.
     pub fn open(ends: &Ends) -> Result<Tunnel> {
-        let open = || -> io::Result<UdpSocket> {
+        let open = || -> io::Result<(UdpSocket, usize)> {
             let socket = UdpSocket::bind(ends.own)?;
             socket.connect(ends.peer)?;
-            Ok(socket)
+            // The kernel takes a datagram while the buffer is not full yet.
+            let waiting_bytes = getsockopt(&socket, sockopt::RcvBuf)? + LONGEST_BYTES;
+            Ok((socket, waiting_bytes))
         };
         let news = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(io::Error::from);
         let opened = open().and_then(|socket| Ok((socket, news?)));
-        let (socket, news) = opened.map_err(|error| {
+        let ((socket, waiting_bytes), news) = opened.map_err(|error| {
             let Ends { own, peer, .. } = ends;
             Failure::new(format!(
                 "cannot open the tunnel by UDP from {own} to {peer}: {error}; name an address of this host and a free port"
@@ -83,6 +87,7 @@ impl Tunnel {
         })?;
         Ok(Tunnel {
             socket: Arc::new(socket),
+            waiting_bytes,
             token: ends.token,
             sent: Arc::default(),
             receipts: Arc::default(),
@@ -128,8 +133,15 @@ impl Tunnel {
     }
 
     /// Receives until `goes_on` says no; what comes is handed to `take`, and the sum of what is lost to `lose`.
-    pub(super) fn receive(
+    pub(super) fn receive(&self, goes_on: impl Fn() -> bool, take: impl FnMut(&mut [u8]), lose: impl FnMut(Sum)) {
+        let source = |buffer: &mut [u8]| recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT);
+        self.receive_from(source, goes_on, take, lose);
+    }
+
+    /// The same from `source`, which gives the next datagram, or EAGAIN.
+    fn receive_from(
         &self,
+        mut source: impl FnMut(&mut [u8]) -> nix::Result<usize>,
         goes_on: impl Fn() -> bool,
         mut take: impl FnMut(&mut [u8]),
         mut lose: impl FnMut(Sum),
@@ -139,12 +151,20 @@ impl Tunnel {
             self.wait();
             // What came by then is taken before anything is lost.
             let looked = now();
+            let mut taken_bytes = 0;
             let drained = loop {
                 if !goes_on() {
                     break false;
                 }
-                match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
-                    Ok(count) => self.take(&mut buffer[..count], &mut take),
+                match source(&mut buffer) {
+                    Ok(count) => {
+                        self.take(&mut buffer[..count], &mut take);
+                        // First in, first out: if datagrams come without end, these are all that were there.
+                        taken_bytes += count.max(1);
+                        if taken_bytes > self.waiting_bytes {
+                            break true;
+                        }
+                    }
                     Err(Errno::EAGAIN) => break true,
                     // An error that an earlier datagram has brought about.
                     Err(_) => break false,
@@ -192,12 +212,44 @@ mod tests {
 
     use super::*;
 
+    /// Two free addresses of this host.
+    fn addresses() -> (SocketAddr, SocketAddr) {
+        let [one, other] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        (one.local_addr().unwrap(), other.local_addr().unwrap())
+    }
+
+    #[test]
+    fn a_loss_is_told_though_datagrams_come_without_end() {
+        let (own, peer) = addresses();
+        let near = Tunnel::open(&Ends { own, peer, token: 7 }).unwrap();
+        let far = Tunnel::open(&Ends { own: peer, peer: own, token: 7 }).unwrap();
+        let mut frame = JoinedPacket::header(&Journey::default(), Direction::Uplink, 5).unwrap();
+        frame.resize(frame.len() + 10, 1);
+        // One that nobody takes: the socket is readable all the time.
+        assert!(near.send(&frame));
+        // The first packet does not come.
+        let mut sent = Sum::default().and(10);
+        let source = |buffer: &mut [u8]| {
+            let words = [7, sent.packets, sent.bytes].map(u64::to_le_bytes);
+            let datagram = [words.as_flattened(), &frame].concat();
+            sent = sent.and(10);
+            buffer[..datagram.len()].copy_from_slice(&datagram);
+            Ok(datagram.len())
+        };
+        let begun = std::time::Instant::now();
+        let lost = std::cell::Cell::new(None);
+        let goes_on = || lost.get().is_none() && begun.elapsed() < Duration::from_secs(20);
+        let mut came = 0;
+        far.receive_from(source, goes_on, |_| came += 1, |sum| lost.set(Some(sum)));
+        assert_eq!(lost.get(), Some(Sum { packets: 1, bytes: 10 }));
+        assert_eq!(far.lost.load(Ordering::Relaxed), 1);
+        assert_eq!(came, sent.packets - 1);
+        assert_eq!(lock(&far.receipts).deadline(), None, "nothing is kept for the gap");
+    }
+
     #[test]
     fn what_does_not_come_is_counted_and_what_is_strange_is_left() {
-        let port = |socket: &UdpSocket| socket.local_addr().unwrap();
-        let (one, other) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
-        let (own, peer) = (port(&one), port(&other));
-        drop((one, other));
+        let (own, peer) = addresses();
         let near = Tunnel::open(&Ends { own, peer, token: 7 }).unwrap();
         let far = Tunnel::open(&Ends { own: peer, peer: own, token: 7 }).unwrap();
         assert!(Tunnel::open(&Ends { own, peer, token: 7 }).is_err());
