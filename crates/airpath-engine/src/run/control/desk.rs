@@ -29,7 +29,7 @@ pub(super) struct Desk {
     /// Time of receipt of the present request, by CLOCK_MONOTONIC in ns, where it goes to several links.
     pub(super) received_ns: Option<u64>,
     /// Instant at which the present request takes effect, by CLOCK_MONOTONIC in ns, where it goes to several links of
-    /// which one is on other hosts, too.
+    /// which one is on other hosts, too. Such a request has been checked.
     pub(super) at_ns: Option<u64>,
     pub(super) running: Running,
     pub(super) machine: MachineConfig,
@@ -87,7 +87,8 @@ impl Desk {
             }
             Request::Get { parameter } if self.elsewhere.iter().any(|there| there.has(&parameter)) => {
                 let there = self.elsewhere.iter_mut().find(|there| there.has(&parameter)).ok_or_else(not_begun)?;
-                let number = there.ask(&Request::Get { parameter }, None)?;
+                let number = there.tell(&Request::Get { parameter }, None);
+                there.accepted(number)?;
                 there.answer(number)
             }
             Request::Get { parameter } => {
@@ -126,7 +127,7 @@ impl Desk {
                 };
                 let of_all: Vec<Option<Request>> = self.elsewhere.iter().map(of_there).collect();
                 // Nobody sets anything before all are known to be able to.
-                if of_all.iter().flatten().count() > 1 {
+                if self.at_ns.is_none() && of_all.iter().flatten().count() > 1 {
                     for (there, request) in self.elsewhere.iter_mut().zip(&of_all) {
                         request.as_ref().map_or(Ok(()), |request| there.check(request))?;
                     }
@@ -188,11 +189,14 @@ impl Desk {
     fn begin_elsewhere(&mut self, requests: Vec<Option<Request>>) -> Result<(Vec<Option<u64>>, Option<u64>), Refusal> {
         let is_any = requests.iter().any(Option::is_some);
         let at_ns = self.at_ns.or_else(|| is_any.then(|| Elsewhere::instant(self.elsewhere.iter())));
-        let asked = self.elsewhere.iter_mut().zip(requests).map(|(there, request)| match request {
-            Some(request) => there.ask(&request, at_ns).map(Some),
-            None => Ok(None),
-        });
-        Ok((asked.collect::<Result<_, _>>()?, at_ns))
+        // All are told before one is waited for: the instant leaves no time for a round trip to each.
+        let told = self.elsewhere.iter_mut().zip(requests);
+        let told: Vec<Option<u64>> =
+            told.map(|(there, request)| request.map(|request| there.tell(&request, at_ns))).collect();
+        for (there, number) in self.elsewhere.iter_mut().zip(&told) {
+            number.map_or(Ok(()), |number| there.accepted(number))?;
+        }
+        Ok((told, at_ns))
     }
 
     /// The answer once the other hosts have carried their part out, too: `hosts` has the times there.

@@ -64,10 +64,7 @@ impl Desks {
             return desk.carry_out(request, &mut watched[0]);
         }
         let received_ns = clock::monotonic_ns();
-        let elsewhere = || self.desks.iter().flat_map(|desk| &desk.elsewhere);
-        let takes_effect = matches!(request, Request::State { .. } | Request::Set { .. });
-        let at_ns = (takes_effect && elsewhere().next().is_some()).then(|| Elsewhere::instant(elsewhere()));
-        self.desks.iter_mut().for_each(|desk| (desk.received_ns, desk.at_ns) = (Some(received_ns), at_ns));
+        self.desks.iter_mut().for_each(|desk| (desk.received_ns, desk.at_ns) = (Some(received_ns), None));
         match request {
             Request::Watch {} => {
                 let mut answers =
@@ -170,15 +167,19 @@ impl Desks {
         }
     }
 
-    /// Carries out what `request` tells for each link. Where links are on other hosts, too, each is asked by a thread of
-    /// its own: all of them wait for the same instant.
+    /// Carries out what `request` tells for each link, which has been checked. Where links are on other hosts, too, each
+    /// is asked by a thread of its own: all of them wait for the same instant.
     fn carry_out_at_once(
         &mut self,
         mut request: impl FnMut(usize) -> Option<Request>,
     ) -> BTreeMap<usize, Result<Value, Refusal>> {
         let asked = self.desks.iter_mut().enumerate().filter_map(|(link, desk)| Some((link, desk, request(link)?)));
-        let asked: Vec<_> = asked.collect();
-        if asked.iter().all(|(_, desk, _)| desk.at_ns.is_none()) {
+        let mut asked: Vec<_> = asked.collect();
+        let mut elsewhere = asked.iter().flat_map(|(_, desk, _)| &desk.elsewhere).peekable();
+        // Only now: checks take round trips to hosts.
+        let at_ns = elsewhere.peek().is_some().then(|| Elsewhere::instant(elsewhere));
+        asked.iter_mut().for_each(|(_, desk, _)| desk.at_ns = at_ns);
+        if at_ns.is_none() {
             let mut outcomes = BTreeMap::new();
             for (link, desk, request) in asked {
                 outcomes.insert(link, desk.carry_out(request, &mut None));

@@ -88,12 +88,16 @@ impl Elsewhere {
         self.answer(number).map(drop)
     }
 
-    /// Asks the other engine; returns the number of the request once it is known to be right.
-    pub(super) fn ask(&mut self, request: &Request, at_ns: Option<u64>) -> Result<u64, Refusal> {
-        let number = self.say(request, at_ns, false);
+    /// Tells the other engine to carry `request` out at `at_ns`; returns the number of the request.
+    pub(super) fn tell(&mut self, request: &Request, at_ns: Option<u64>) -> u64 {
+        self.say(request, at_ns, false)
+    }
+
+    /// Waits until the other engine says that the request of this number is right.
+    pub(super) fn accepted(&mut self, number: u64) -> Result<(), Refusal> {
         match self.next(number)? {
             Word::Answered { answer, .. } => Err(self.refusal(&answer)),
-            _ => Ok(number),
+            _ => Ok(()),
         }
     }
 
