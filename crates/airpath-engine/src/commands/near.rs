@@ -38,6 +38,7 @@ use crate::run::conclude::Finished;
 use crate::run::lines::Lines;
 use crate::run::{RunRequest, conclude, live, manifest as places, summary_of_links};
 use crate::seed::fresh_seed;
+use crate::server_ready::ServerReady;
 use crate::status;
 use crate::terminal::say;
 
@@ -569,6 +570,9 @@ fn arguments(request: &RunRequest, is_last: bool) -> Vec<String> {
     }
     if let (Some(server), true) = (&request.server, is_last) {
         add("--server", server.clone());
+        if request.server_ready != ServerReady::default() {
+            add("--server-ready", request.server_ready.to_string());
+        }
     }
     for (asked, option) in [(request.as_root, "--as-root"), (request.confine, "--confine")] {
         if asked {

@@ -318,9 +318,10 @@ fn request(
         Err(cli::Mistake::Told(message)) => return Err(Failure::usage(message)),
         Err(cli::Mistake::Parser(error)) => return Err(Failure::usage(error.to_string())),
     };
-    let ExecArgs { server, server_timeout, server_grace, .. } = args.clone();
+    let ExecArgs { server, server_ready, server_timeout, server_grace, .. } = args.clone();
     let mut request = from_options::request(&args.run, scenario, Vec::new())?;
     request.server = server;
+    request.server_ready = server_ready.unwrap_or_default();
     request.server_timeout = server_timeout;
     request.server_grace = server_grace;
     request.out = out;
