@@ -166,6 +166,8 @@ pub struct WriteOutcome {
     /// Of those, packets that the kernel refused (no valid IP version, longer
     /// than the MTU, …): they are gone.
     pub refused: usize,
+    /// True if some that were accepted wait for room at the interface: [`Adapter::try_again`] sends them.
+    pub waits: bool,
 }
 
 /// Packets that went missing beside the model, since the port was made.
@@ -283,11 +285,11 @@ pub trait Adapter: AsFd + fmt::Debug {
         Ok(())
     }
 
-    /// Gives the machine behind it the credit that found no room before; true if there is still none.
+    /// Tries again what found no room before, a credit or frames that were taken; true if some of it still waits.
     ///
     /// # Errors
-    /// A way to it that is gone.
-    fn owes_credit(&mut self) -> io::Result<bool> {
+    /// A way that is gone.
+    fn try_again(&mut self) -> io::Result<bool> {
         Ok(false)
     }
 

@@ -59,6 +59,8 @@ pub struct Flushed {
     pub refused: u64,
     /// PDUs that could not be written because the device was full.
     pub not_taken: u64,
+    /// True if some that were written wait for room at the interface.
+    pub waits: bool,
 }
 
 /// Collects packets for a port and writes them in batches.
@@ -267,6 +269,7 @@ impl Egress {
                 })
                 .collect();
             let outcome = port.write_batch(&outgoing)?;
+            flushed.waits = outcome.waits;
             if outcome.done == 0 {
                 flushed.not_taken += self.entries[from..].iter().map(|entry| u64::from(entry.pdus)).sum::<u64>();
                 break;

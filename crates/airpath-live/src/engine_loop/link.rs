@@ -96,8 +96,8 @@ pub struct LiveLink {
     /// Unfinished work of the last turn. Until it is done the ports are left alone: what waits there came
     /// later.
     unfinished: Option<Unfinished>,
-    /// True if a port may have a credit that found no room.
-    owes_credit: bool,
+    /// True if a port may have a credit, or frames, that found no room.
+    has_waiting: bool,
     /// Since when they are.
     unread_since: Option<Time>,
     /// Time at which each port was last seen empty, by CLOCK_MONOTONIC in ns; 0 if never.
@@ -174,7 +174,7 @@ impl LiveLink {
             held_back: HeldBack::new(0),
             credits: Credits::default(),
             unfinished: None,
-            owes_credit: false,
+            has_waiting: false,
             unread_since: None,
             unread_limit,
             journeys: Journeys::default(),

@@ -310,7 +310,7 @@ impl Adapter for JoinedPort {
         self.pay()
     }
 
-    fn owes_credit(&mut self) -> io::Result<bool> {
+    fn try_again(&mut self) -> io::Result<bool> {
         self.pay()?;
         Ok(self.owed.is_some())
     }
@@ -353,7 +353,7 @@ mod tests {
         let outgoing =
             Outgoing { link_header: &[], parts: &parts, offload: OffloadHeader::default(), journey: Some(&journey) };
         let plain = Outgoing { journey: None, ..outgoing };
-        assert_eq!(near.write_batch(&[outgoing, plain]).unwrap(), WriteOutcome { done: 2, refused: 1 });
+        assert_eq!(near.write_batch(&[outgoing, plain]).unwrap(), WriteOutcome { done: 2, refused: 1, waits: false });
         let received = read(&mut far).unwrap();
         assert_eq!(received.len(), 1);
         assert_eq!(received[0].bytes[..], bytes);
@@ -377,12 +377,12 @@ mod tests {
         let (mut near, mut far) = pair();
         let credit = |taken_packets| Credit { taken_packets, ..Credit::UNLIMITED };
         let mut given = 0;
-        while !near.owes_credit().unwrap() {
+        while !near.try_again().unwrap() {
             given += 1;
             near.give_credit(credit(given)).unwrap();
         }
         assert!(read(&mut far).unwrap().is_empty());
-        assert!(!near.owes_credit().unwrap());
+        assert!(!near.try_again().unwrap());
         let mut came = Vec::new();
         while came.last() != Some(&(credit(given), 0)) {
             assert!(read(&mut far).unwrap().is_empty());

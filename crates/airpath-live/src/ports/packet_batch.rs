@@ -292,7 +292,7 @@ impl WriteBuffers {
         lost: &LostFrames,
     ) -> WriteOutcome {
         let prefix = &mut self.prefixes[0];
-        let mut outcome = WriteOutcome { done: packets.len(), refused: 0 };
+        let mut outcome = WriteOutcome { done: packets.len(), ..WriteOutcome::default() };
         for packet in packets {
             let Some(kind) = ethernet_type(packet) else {
                 outcome.refused += 1;

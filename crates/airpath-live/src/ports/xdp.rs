@@ -293,14 +293,10 @@ impl XdpPort {
         Some(Received { bytes, link_bytes, stamp_realtime_ns, offload, journey: None })
     }
 
-    /// Sends what waits in the ring, and asks to be woken while some of it cannot leave.
+    /// Sends what waits in the ring. What cannot leave is tried again after a time: the kernel calls a socket writable
+    /// as long as its ring is half empty, which would wake the loop for ever.
     fn send(&mut self) -> io::Result<()> {
-        let is_stuck = !self.queues[0].send()?;
-        if is_stuck != self.is_stuck {
-            self.is_stuck = is_stuck;
-            let flags = if is_stuck { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN };
-            self.waiting.modify(self.queues[0].as_fd(), &mut EpollEvent::new(flags, 0))?;
-        }
+        self.is_stuck = !self.queues[0].send()?;
         Ok(())
     }
 
@@ -329,9 +325,6 @@ impl Adapter for XdpPort {
     }
 
     fn read_batch(&mut self, slab: &mut BytesMut, limit: usize, out: &mut Vec<Received>) -> io::Result<ReadOutcome> {
-        if self.is_stuck {
-            self.send()?;
-        }
         make_room(slab, LONGEST_PACKET_BYTES);
         let mut outcome = ReadOutcome::default();
         let mut wall_clock = None;
@@ -392,7 +385,15 @@ impl Adapter for XdpPort {
             outcome.done += 1;
         }
         self.send()?;
+        outcome.waits = self.is_stuck;
         Ok(outcome)
+    }
+
+    fn try_again(&mut self) -> io::Result<bool> {
+        if self.is_stuck {
+            self.send()?;
+        }
+        Ok(self.is_stuck)
     }
 
     fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {

@@ -15,8 +15,9 @@ use super::{EVENTS_A_TURN, LiveLink, Unfinished};
 
 /// A machine that is so far behind its clock may have more to do between two packets than one turn takes.
 const FAR_BEHIND: Span = Span::from_millis(2);
-/// Time until a credit that found no room is tried again: a thread makes room, packet by packet.
-const PAY_AGAIN: Span = Span::from_micros(200);
+/// Time until a credit, or frames, that found no room are tried again: a thread or a device makes room, packet by
+/// packet.
+const TRY_AGAIN: Span = Span::from_micros(200);
 
 impl LiveLink {
     /// Offers what was read, runs the machine to `now`, and writes what left it; as much of that as fits into
@@ -49,13 +50,13 @@ impl LiveLink {
             let first = self.arrivals.first().map_or(Time::NEVER, |first| first.at);
             self.next_work = self.next_work.min(first).min(self.credits.next());
         }
-        if self.owes_credit {
-            self.owes_credit = false;
+        if self.has_waiting {
+            self.has_waiting = false;
             for port in &mut self.ports {
-                self.owes_credit |= port.owes_credit()?;
+                self.has_waiting |= port.try_again()?;
             }
-            if self.owes_credit {
-                self.next_work = self.next_work.min(now + PAY_AGAIN);
+            if self.has_waiting {
+                self.next_work = self.next_work.min(now + TRY_AGAIN);
             }
         }
         Ok(())

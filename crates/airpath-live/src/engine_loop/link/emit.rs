@@ -39,7 +39,7 @@ impl LiveLink {
         }
         for (port, credit) in self.credits.given() {
             self.ports[usize::from(port.0)].give_credit(credit)?;
-            self.owes_credit = true;
+            self.has_waiting = true;
         }
         let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
         // In captures a packet is older than the answer to it, which may come before the write returns.
@@ -50,6 +50,7 @@ impl LiveLink {
                 let flushed = egress.flush(port)?;
                 self.measurements.refused += flushed.refused;
                 self.measurements.not_taken += flushed.not_taken;
+                self.has_waiting |= flushed.waits;
             }
         }
         let emitted = clock();

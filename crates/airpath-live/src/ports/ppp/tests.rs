@@ -136,7 +136,7 @@ fn peer_is_given_an_address_and_packets_pass_until_the_line_hangs_up() {
     assert_eq!(last, Some(LineNews::HungUp(name)));
     let parts = [IoSlice::new(&PACKET)];
     let outgoing = Outgoing { link_header: &[], parts: &parts, offload: OffloadHeader::default(), journey: None };
-    assert_eq!(port.write_batch(&[outgoing]).unwrap(), WriteOutcome { done: 1, refused: 1 });
+    assert_eq!(port.write_batch(&[outgoing]).unwrap(), WriteOutcome { done: 1, refused: 1, waits: false });
 }
 
 /// `stty` and the like open the line and close it again.

@@ -255,14 +255,16 @@ impl Queue {
         let Some(sending) = &mut self.sending else { return Ok(true) };
         sending.ring.publish();
         let (mut unread, mut idle) = (sending.ring.unread(), 0);
+        let mut is_with_driver = self.has_zero_copy;
         while unread > 0 && idle < PATIENCE && sending.ring.needs_wakeup() {
             // SAFETY: nothing is handed over by the call: it only wakes the kernel.
             let done = unsafe {
                 libc::sendto(self.socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0)
             };
-            check_wakeup(done)?;
+            let is_woken = check_wakeup(done)?;
             if self.has_zero_copy {
-                // The driver takes them by itself from now on.
+                // Once woken, the driver takes them by itself.
+                is_with_driver = is_woken;
                 break;
             }
             let before = std::mem::replace(&mut unread, sending.ring.unread());
@@ -270,7 +272,7 @@ impl Queue {
             sending.take_back(&self.frames);
         }
         sending.take_back(&self.frames);
-        Ok(self.has_zero_copy || unread == 0)
+        Ok(is_with_driver || unread == 0)
     }
 
     /// Frames that the kernel lost, since the socket was opened: no room in the ring, no free chunk, or too long.
@@ -329,16 +331,16 @@ impl Content<'_> {
     }
 }
 
-/// An error of a wake-up that does not mean "not now".
-fn check_wakeup(done: isize) -> io::Result<()> {
+/// True if a wake-up succeeded; an error of one that does not mean "not now".
+fn check_wakeup(done: isize) -> io::Result<bool> {
     if done >= 0 {
-        return Ok(());
+        return Ok(true);
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        _ if would_block(&error) => Ok(()),
+        _ if would_block(&error) => Ok(false),
         // EBUSY: the interface dropped a frame, and counted it.
-        Some(libc::EBUSY | libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => Ok(()),
+        Some(libc::EBUSY | libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => Ok(false),
         // The socket has lost its interface.
         Some(libc::ENXIO | libc::EBADF) => Err(io::Error::from_raw_os_error(libc::ENETDOWN)),
         _ => Err(error),
