@@ -210,6 +210,23 @@ def test_two_hops_on_two_hosts_are_one_run(airpath: Airpath, lab: Lab) -> None:
     assert not any(lab.cache().iterdir())
 
 
+@pytest.mark.parametrize("sign", ["is ready", "5001"])
+def test_the_client_waits_for_the_sign_of_a_far_server(
+    airpath: Airpath, lab: Lab, sign: str
+) -> None:
+    """A text of the server's output, or a port, as where all hops are on this host."""
+    path = airpath.path("ready")
+    if sign == "5001":
+        line = f"nc -lk 5000 & sleep 1; touch {path}; nc -lk 5001"
+    else:
+        line = f"echo begins; sleep 1; touch {path}; echo 'is ready'; sleep 60"
+    airpath.run(
+        *("exec", "--scenario", scenario(airpath, lab), "--quiet"),
+        *("--server", line, "--server-ready", sign, "--", "test", "-e", path),
+        user=lab.user,
+    ).check()
+
+
 @pytest.mark.parametrize("way", ["through this host", "by UDP"])
 def test_three_hops_on_three_hosts_are_one_run(airpath: Airpath, lab: Lab, way: str) -> None:
     """A path goes on at a third host; a state takes effect on all; each part can be replayed."""
@@ -381,12 +398,14 @@ def test_several_paths_go_on_at_other_hosts(airpath: Airpath, lab: Lab) -> None:
     assert set(told["hosts"]["lte"]) == {"lab2"}
     airpath.run("set", "dsl.core.link.propagation=40 ms", user=lab.user).check()
     # What one path refuses, no other carries out.
-    refused = airpath.run("set", "dsl.core.link.ratio=3", "lte.core.link.rate=1 Mbit/s")
+    wrong = ("dsl.core.link.rate=1 Mbit/s", "lte.core.link.ratio=3")
+    refused = airpath.run("set", *wrong, user=lab.user)
     assert refused.status != 0
+    assert "lab2" in refused.err
+    assert "core.link.ratio" in refused.err
     both = airpath.run("set", "core.link.rate=9 Mbit/s", "--json", user=lab.user).check()
     times = both.document()["hosts"]
     assert set(times) == {"dsl", "lte"}
-    assert abs(times["dsl"]["lab2"] - times["lte"]["lab2"]) < 50_000_000, times
     up.touch()
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 0, errors
@@ -412,6 +431,13 @@ def test_several_paths_go_on_at_other_hosts(airpath: Airpath, lab: Lab) -> None:
             airpath.run("replay", out / name / part).check()
     delays = account(out / "lte")["network_delay"]
     assert delays["to_host"]["count"] == delays["from_host"]["count"] == 4
+    for name, changes in (("dsl", 2), ("lte", 1)):
+        rows = airpath.run("log", out / name / "hosts/lab2", "--json").check().out.splitlines()
+        assert sum(json.loads(row)["kind"] == "parameter_set" for row in rows) == changes, name
+    # Each engine there took the instant from its own comparison of clocks.
+    bounds = [account(out / name)["clock"]["bound_ns"] for name in ("dsl", "lte")]
+    apart = abs(times["dsl"]["lab2"] - times["lte"]["lab2"])
+    assert apart < sum(bounds) + 1_000_000, (times, bounds)
     assert not any(lab.cache().iterdir())
 
 

@@ -183,6 +183,31 @@ else:
 """
 
 
+COUNTERS = """
+import ctypes, fcntl, socket, struct, sys
+SIOCETHTOOL, GSTRINGS, GSTATS, GSSET_INFO, STATISTICS = 0x8946, 0x1B, 0x1D, 0x37, 1
+def ask(head, more):
+    buffer = ctypes.create_string_buffer(head, len(head) + more)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        name = sys.argv[1].encode()
+        fcntl.ioctl(one, SIOCETHTOOL, struct.pack("16sP16x", name, ctypes.addressof(buffer)))
+    return buffer.raw[len(head):]
+count, = struct.unpack("I", ask(struct.pack("IIQ", GSSET_INFO, 0, 1 << STATISTICS), 4))
+names = ask(struct.pack("III", GSTRINGS, STATISTICS, count), 32 * count)
+values = struct.unpack(f"{count}Q", ask(struct.pack("II", GSTATS, count), 8 * count))
+for number, value in enumerate(values):
+    print(names[32 * number:32 * number + 32].rstrip(b"\\0").decode(), value)
+"""
+
+
+def frames_of_queues(networks: Networks, interface: str) -> list[int]:
+    """Return the frames that the driver gave to programs, by queue, in the middle."""
+    words = networks.inside("gw", sys.executable, "-c", COUNTERS, interface)
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    counters = dict(line.split() for line in told.splitlines())
+    return [int(counters[f"rx_queue_{queue}_xdp_packets"]) for queue in range(4)]
+
+
 def test_every_queue_of_an_interface_is_read(airpath: Airpath) -> None:
     networks = Networks()
     try:
@@ -209,6 +234,8 @@ def test_every_queue_of_an_interface_is_read(airpath: Airpath) -> None:
             assert receiver.stdout.readline() == "ready\n"
             networks.run("a1", sys.executable, "-c", FLOWS, "send")
             assert receiver.communicate(timeout=60)[0] == "True\n"
+            frames = frames_of_queues(networks, "eth1")
+            assert sum(count > 0 for count in frames) > 1, frames
             running.end()
         told = json.loads((out / "run.json").read_text())["settings"]["gateway"]
         assert "4 queues" in told["client_port"], told
