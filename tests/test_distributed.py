@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airpath.experiment import replicate as replication
 from airpath.experiment.executors import errands
 from airpath.experiment.executors.inputs import inputs_of
 from airpath.experiment.load import load
@@ -135,6 +136,45 @@ def test_a_worker_that_sees_nothing_of_this_machine_sends_the_run_back(tmp_path:
     other = replace(errand, run="other", facts="of another version")
     with pytest.raises(OSError, match="another version of Airpath"):
         errands.carry_out(other, packed)
+
+
+def test_a_worker_looks_for_the_line_of_readiness_with_its_own_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = """
+[[workloads.download.programs]]
+name = "web"
+end = "server"
+command = "echo ready; sleep 50"
+ready = { output = "^ready$" }
+[[workloads.download.programs]]
+name = "client"
+end = "client"
+command = "true"
+"""
+    text = SWEEP.replace('"virtual"', '"live"').replace('virtual = ["tcp bytes=20000"]', ready)
+    made = make_plan(load(written(tmp_path, text)), [])
+    with monkeypatch.context() as there:
+        there.setattr(sys, "executable", "/elsewhere/bin/python3")
+        there.setattr(replication, "MATCHER", "/elsewhere/matcher.py")
+        task = make_task(made.loaded.experiment, made.cells[0], 1, 1, tmp_path / "out", tmp_path)
+    assert "/elsewhere" not in repr(task)
+    started = []
+
+    def run(_task: object, command: list[str], work: Path, _stop: object) -> tuple[int, bool]:
+        started.append(json.loads((work / "server.specification.json").read_text()))
+        errands.stop_here("stopped at once")
+        return 1, False
+
+    monkeypatch.setattr(replication, "_run", run)
+    errand = errands.Errand(
+        task, "stopped at once", str(tmp_path / "unseen"), errands.facts(), "inputs-4"
+    )
+    answer = errands.carry_out(errand, errands.pack_files([]))
+    assert answer.outcome.status == "stopped"
+    (program,) = started[0]["programs"]
+    ready_by = program["ready"]["matcher"]
+    assert ready_by == [sys.executable, "-I", "-S", replication.MATCHER, "^ready$"]
 
 
 def test_a_run_that_took_over_the_folder_discards_what_the_one_before_asked_for(

@@ -181,8 +181,6 @@ def _specification(program: Any, here: Path) -> dict[str, Any]:
     if program.ready is not None:
         ready = program.ready.model_dump()
         ready["within_ns"] = time_ns(ready.pop("within"))
-        if (output := ready.pop("output")) is not None:
-            ready["matcher"] = [sys.executable, "-I", "-S", MATCHER, output]
     service = program.service if program.service is not None else ready is not None
     command = program.command
     if isinstance(command, str):
@@ -295,6 +293,7 @@ def _ends(task: Task, work: Path) -> list[str]:
             "programs": [
                 {
                     **program,
+                    "ready": _sign(program["ready"]),
                     "directory": str(work.resolve() / "programs" / program["name"]),
                     "environment": {
                         "AIRPATH_EXPERIMENT": task.here,
@@ -318,6 +317,13 @@ def _ends(task: Task, work: Path) -> list[str]:
         server = shlex.join([*agent, str(path / "server.specification.json")])
         words += ["--server", f"exec {server}"]
     return [*words, "--", *agent, str(path / "client.specification.json")]
+
+
+def _sign(ready: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return by which sign a program is ready, with programs of the machine that runs it."""
+    if ready is None or ready["output"] is None:
+        return ready
+    return {**ready, "matcher": [sys.executable, "-I", "-S", MATCHER, ready["output"]]}
 
 
 def _run(task: Task, command: list[str], work: Path, stop: Stop) -> tuple[int, bool]:
