@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from airpath.engine import find_engine
 from airpath.experiment.replicate import MATCHER
 
@@ -180,6 +182,105 @@ def test_a_server_that_does_not_get_ready_ends_the_workload(tmp_path: Path) -> N
         "at the server: never was not ready within 0.3 s",
         "never was not ready within 0.3 s",
     )
+
+
+def test_a_program_may_say_that_it_is_ready_and_end_at_once(tmp_path: Path) -> None:
+    matcher = [sys.executable, "-I", "-S", MATCHER, "^done$"]
+    by_line = {"port": None, "command": None, "matcher": matcher, "within_ns": 20 * 10**9}
+    by_command = {**by_line, "matcher": None, "command": "sleep 0.1; test -e done"}
+    records = alone(
+        tmp_path,
+        program("quick", "echo preparing; echo done", ready=by_line),
+        program("open", "printf done", ready=by_line),
+        program("file", "touch done", ready=by_command),
+        program("client", "true"),
+    )
+    assert [one["succeeded"] for one in records.values()] == [True] * 4
+    assert records["quick"]["start_ns"] < 0
+    for name, ready in (("dull", by_line), ("idle", by_command)):
+        folder = tmp_path / name
+        folder.mkdir()
+        never = begin(folder, "client", program(name, "echo don; exit 3", ready=ready))
+        status, record = ended(folder, never, "client")
+        assert (status, record["failure"]) == (
+            1,
+            f"{name} ended before it was ready, with status 3",
+        )
+
+
+def hanging(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return signs of readiness, by names, that are never given; each tells its process."""
+    hangs = f"echo $$ >> {folder}/hanging; exec sleep 60"
+    usual = {"port": None, "command": None, "within_ns": 10**9}
+    return {
+        "matcher": {**usual, "matcher": ["/bin/sh", "-c", hangs]},
+        "command": {**usual, "command": hangs},
+    }
+
+
+def nothing_hangs(folder: Path) -> bool:
+    """Say whether what hung is there no more."""
+    pids = [int(line) for line in (folder / "hanging").read_text().split()]
+    until = time.monotonic() + 20
+    while any(map(running, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return bool(pids) and not any(map(running, pids))
+
+
+FLOOD = "yes | head -c 1000000; exec sleep 50"
+"""More output than pipes hold."""
+
+
+@pytest.mark.parametrize("sign", ["matcher", "command"])
+def test_a_sign_of_readiness_that_hangs_does_not_hold_the_agent(tmp_path: Path, sign: str) -> None:
+    began = time.monotonic()
+    ready = hanging(tmp_path)[sign]
+    agent = begin(tmp_path, "client", program("never", FLOOD, ready=ready))
+    status, record = ended(tmp_path, agent, "client")
+    assert time.monotonic() - began < 30
+    assert (status, record["failure"]) == (1, "never was not ready within 1 s")
+    assert record["programs"][0]["stopped"]
+    assert nothing_hangs(tmp_path)
+
+
+@pytest.mark.parametrize("sign", ["matcher", "command"])
+def test_signals_and_time_limits_hold_while_a_sign_of_readiness_hangs(
+    tmp_path: Path, sign: str
+) -> None:
+    ready = {**hanging(tmp_path)[sign], "within_ns": 10**18}
+    (tmp_path / "late").mkdir()
+    late = program("late", FLOOD, ready=ready, time_limit_ns=500_000_000)
+    status, record = ended(tmp_path / "late", begin(tmp_path / "late", "client", late), "client")
+    assert (status, record["failure"]) == (1, "late took longer than 0.5 s and was stopped")
+    (tmp_path / "hanging").unlink()
+    agent = begin(tmp_path, "client", program("never", FLOOD, ready=ready))
+    until = time.monotonic() + 20
+    told = tmp_path / "hanging"
+    while not (told.exists() and told.stat().st_size) and time.monotonic() < until:
+        time.sleep(0.02)
+    agent.terminate()
+    status, record = ended(tmp_path, agent, "client")
+    assert (status, record["interrupted"]) == (1, True)
+    assert nothing_hangs(tmp_path)
+
+
+def test_a_matcher_that_is_slow_gets_every_line(tmp_path: Path) -> None:
+    """The program's output is many times what the pipes and the agent hold."""
+    slow = "sleep 0.3; test $(wc -l) = 400001"
+    ready = {"port": None, "command": None, "within_ns": 20 * 10**9}
+    ready["matcher"] = ["/bin/sh", "-c", slow]
+    records = alone(tmp_path, program("flood", "yes | head -n 400000; echo x", ready=ready))
+    assert records["flood"]["succeeded"]
+    assert records["flood"]["output"]["stdout"]["bytes"] == 800_002
+
+
+def test_a_command_that_cannot_be_asked_ends_the_workload(tmp_path: Path) -> None:
+    ready = {"port": None, "command": "false", "within_ns": 20 * 10**9}
+    never = program("never", "rmdir $PWD; exec sleep 50", ready=ready)
+    status, record = ended(tmp_path, begin(tmp_path, "client", never), "client")
+    why = "cannot be asked whether it is ready: No such file or directory"
+    assert (status, record["failure"]) == (1, f"never {why}")
+    assert record["programs"][0]["stopped"]
 
 
 def test_a_server_whose_port_is_in_use_says_so(tmp_path: Path) -> None:

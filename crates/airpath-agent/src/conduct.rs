@@ -10,16 +10,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use airpath_live::clock::{monotonic_ns, realtime_ns};
-use airpath_live::command::{Stream, apart};
 use airpath_live::netlink::SockDiag;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
-use nix::sys::wait::{WaitStatus, waitpid};
 use serde_json::json;
 
+use crate::output::without_number;
 use crate::parties::{LEADER, Parties};
 use crate::program::Running;
 use crate::record::{Lengths, OfProgram, Record};
@@ -124,15 +123,26 @@ impl Agent {
         }
         for (number, ready) in waiting {
             let until_ns = monotonic_ns().saturating_add(ready.within_ns);
-            while !self.interrupted && self.programs[number].reason.is_empty() && !self.is_ready(number, &ready)? {
+            while !self.interrupted && self.programs[number].reason.is_empty() {
+                let answer = self.is_ready(number, &ready);
                 let now_ns = monotonic_ns();
                 let running = &mut self.programs[number];
-                if let Some(status) = running.status {
-                    running.reason = format!("ended before it was ready, with status {status}");
-                } else if now_ns > until_ns {
-                    running.reason = format!("was not ready within {} s", seconds(ready.within_ns));
+                match (answer, running.status) {
+                    (Ok(Some(true)), _) => {
+                        running.ready = true;
+                        break;
+                    }
+                    (Err(error), _) => {
+                        running.reason = format!("cannot be asked whether it is ready: {}", without_number(&error));
+                    }
+                    // Where there is no answer yet, its end says nothing: it may have been ready before.
+                    (Ok(Some(false)), Some(status)) => running.reason = ended_before(status),
+                    (_, status) if now_ns > until_ns => {
+                        let late = || format!("was not ready within {} s", seconds(ready.within_ns));
+                        running.reason = status.map_or_else(late, ended_before);
+                    }
+                    _ => self.turn(Some(now_ns + POLL_NS))?,
                 }
-                self.turn(Some(now_ns + POLL_NS))?;
             }
             let running = &self.programs[number];
             if !running.reason.is_empty() {
@@ -143,22 +153,15 @@ impl Agent {
         Ok(())
     }
 
-    /// True if a program that was started is ready.
-    fn is_ready(&mut self, number: usize, ready: &Ready) -> io::Result<bool> {
-        let is_ready = match ready {
-            Ready { port: Some(port), .. } => self.listening_ports()?.contains(port),
-            Ready { command: Some(command), .. } => {
-                let running = &self.programs[number];
-                let words = ["/bin/sh", "-c", command].map(Into::into);
-                let directory = &running.specification.directory;
-                let streams = [Stream::Null, Stream::Null, Stream::Null];
-                let asked = apart::start(&words, running.environment(), directory, self.mask, streams)?;
-                matches!(waitpid(asked, None), Ok(WaitStatus::Exited(_, 0)))
-            }
-            _ => self.programs[number].ready,
-        };
-        self.programs[number].ready = is_ready;
-        Ok(is_ready)
+    /// Tells if a program that was started is ready; none until an answer is there.
+    fn is_ready(&mut self, number: usize, ready: &Ready) -> io::Result<Option<bool>> {
+        let running = &mut self.programs[number];
+        match ready {
+            Ready { port: Some(port), .. } => Ok(Some(self.listening_ports()?.contains(port))),
+            Ready { command: Some(command), .. } => running.ask(command, self.mask, POLL_NS),
+            _ if running.ready => Ok(Some(true)),
+            _ => Ok(running.matcher.is_none().then_some(false)),
+        }
     }
 
     /// The ports at which this network namespace listens.
@@ -286,34 +289,35 @@ impl Agent {
             let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
             TimeSpec::from(left)
         });
-        let outputs = || self.programs.iter().flat_map(|running| &running.outputs);
         let always: Vec<BorrowedFd<'_>> = [self.signals.as_fd()].into_iter().chain(self.parties.bell()).collect();
-        let sources = outputs().filter_map(|output| output.source());
-        let mut ends: Vec<PollFd<'_>> =
-            always.iter().copied().chain(sources).map(|end| PollFd::new(end, PollFlags::POLLIN)).collect();
+        let mut outputs: Vec<(usize, usize)> = Vec::new();
+        let mut ends: Vec<PollFd<'_>> = always.iter().map(|end| PollFd::new(*end, PollFlags::POLLIN)).collect();
+        for (number, running) in self.programs.iter().enumerate() {
+            for (output, source) in running.sources() {
+                outputs.push((number, output));
+                ends.push(PollFd::new(source, PollFlags::POLLIN));
+            }
+        }
+        let behind = self.programs.iter().filter_map(|running| running.matcher.as_ref()?.awaits_room());
+        ends.extend(behind.map(|input| PollFd::new(input, PollFlags::POLLOUT)));
         match ppoll(&mut ends, timeout, None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let readable: Vec<bool> = ends.iter().map(|end| end.any().unwrap_or(false)).collect();
-        let (signalled, rung) = (readable[0], always.len() > 1 && readable[1]);
-        let mut readable = readable[always.len()..].iter().copied();
+        let happened: Vec<bool> = ends.iter().map(|end| end.any().unwrap_or(false)).collect();
+        let (signalled, rung) = (happened[0], always.len() > 1 && happened[1]);
+        let readable = happened[always.len()..].to_vec();
         drop(ends);
         if rung {
             self.parties.hear_bell();
             self.rung = true;
         }
-        for running in &mut self.programs {
-            for output in running.outputs.iter_mut().filter(|output| output.source().is_some()) {
-                if readable.next() == Some(true) {
-                    let taken = output.take(running.matcher.is_some());
-                    if let Some(matcher) = &running.matcher {
-                        matcher.look_at(&taken.lines);
-                    }
-                    if let Some(failure) = taken.failure.filter(|_| self.failure.is_empty()) {
-                        self.failure = failure;
-                    }
-                }
+        for matcher in self.programs.iter_mut().filter_map(|running| running.matcher.as_mut()) {
+            matcher.catch_up();
+        }
+        for ((number, output), _) in outputs.into_iter().zip(readable).filter(|(_, is_readable)| *is_readable) {
+            if let Some(failure) = self.programs[number].take(output) {
+                self.fail(|| failure);
             }
         }
         if signalled {
@@ -373,6 +377,9 @@ impl Agent {
     /// # Errors
     /// When the record cannot be written; the kernel's.
     pub fn finish(mut self) -> io::Result<i32> {
+        for running in &mut self.programs {
+            running.stop_asking();
+        }
         let left: Vec<usize> =
             (0..self.programs.len()).filter(|number| self.programs[*number].active().is_some()).collect();
         for number in &left {
@@ -416,6 +423,11 @@ impl Agent {
         self.parties.say("json", &record)?;
         Ok(i32::from(!good))
     }
+}
+
+/// The failure of a program that was to be ready first.
+fn ended_before(status: i32) -> String {
+    format!("ended before it was ready, with status {status}")
 }
 
 /// A time in seconds with six significant digits at most.

@@ -39,7 +39,7 @@ pub struct Length {
 /// Result of a read.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// The whole lines that ended with it, if they were asked for.
+    /// The whole lines that ended with it, if they were asked for; the last line also if it has no end of its own.
     pub lines: Vec<u8>,
     /// It could not be written.
     pub failure: Option<String>,
@@ -72,7 +72,11 @@ impl Output {
             Err(Errno::EAGAIN | Errno::EINTR) => return Taken::default(),
             Ok(0) | Err(_) => {
                 self.source = None;
-                return Taken::default();
+                let mut lines = if wants_lines { std::mem::take(&mut self.line) } else { Vec::new() };
+                if !lines.is_empty() {
+                    lines.push(b'\n');
+                }
+                return Taken { lines, failure: None };
             }
             Ok(count) => &buffer[..count],
         };
@@ -143,6 +147,17 @@ mod tests {
         assert_eq!(line, b"and");
         assert_eq!(whole_lines(&mut line, &[b'x'; 2 * LONGEST_LINE_BYTES]), b"");
         assert_eq!(line.len(), LONGEST_LINE_BYTES);
+    }
+
+    #[test]
+    fn the_last_line_needs_no_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut output, writer) = Output::new(&folder.path().join("one.stdout"), 100).unwrap();
+        nix::unistd::write(&writer, b"first\nlast").unwrap();
+        drop(writer);
+        assert_eq!(output.take(true).lines, b"first\n");
+        assert_eq!(output.take(true).lines, b"last\n");
+        assert!(output.source().is_none());
     }
 
     #[test]

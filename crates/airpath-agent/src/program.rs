@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use airpath_live::clock::monotonic_ns;
 use airpath_live::command::{Stream, apart};
-use nix::fcntl::OFlag;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, pipe2, write};
@@ -22,6 +23,8 @@ use crate::specification;
 
 /// Ends of the names of the files that the two outputs go into.
 const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
+/// Length of what a matcher has not taken beyond which its program's output stays in the pipes.
+const MOST_BACKLOG_BYTES: usize = 64 << 10;
 
 /// A program and what became of it.
 #[derive(Debug)]
@@ -43,6 +46,8 @@ pub struct Running {
     pub stopped: bool,
     /// Looks for the line by which it says that it is ready.
     pub matcher: Option<Matcher>,
+    /// The command that is being asked whether it is ready.
+    pub question: Option<Question>,
 }
 
 impl Running {
@@ -67,6 +72,7 @@ impl Running {
             outputs: Vec::new(),
             stopped: false,
             matcher: None,
+            question: None,
         }
     }
 
@@ -137,9 +143,67 @@ impl Running {
         std::env::vars_os().chain(added).collect()
     }
 
+    /// The outputs to read from; none of them while its matcher is behind.
+    pub fn sources(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        let has_room = self.matcher.as_ref().is_none_or(|matcher| matcher.backlog.len() < MOST_BACKLOG_BYTES);
+        let outputs = (0..).zip(&self.outputs).filter(move |_| has_room);
+        outputs.filter_map(|(number, output)| Some((number, output.source()?)))
+    }
+
+    /// Takes what it has written to one of its outputs; returns what failed.
+    pub fn take(&mut self, output: usize) -> Option<String> {
+        let taken = self.outputs[output].take(self.matcher.is_some());
+        let at_end = self.outputs.iter().all(|output| output.source().is_none());
+        if let Some(matcher) = &mut self.matcher {
+            matcher.look_at(&taken.lines);
+            if at_end {
+                matcher.close();
+            }
+        }
+        taken.failure
+    }
+
+    /// Asks `command` whether it is ready. The answer is none until there is one that holds: of a program that has
+    /// ended, to a question that came after its end.
+    ///
+    /// # Errors
+    /// When the command cannot be started.
+    pub fn ask(&mut self, command: &str, mask: SigSet, interval_ns: u64) -> io::Result<Option<bool>> {
+        let now_ns = monotonic_ns();
+        let has_ended = self.status.is_some();
+        if let Some(question) = &mut self.question
+            && let Some(process) = question.process
+        {
+            let Some(succeeded) = success(process) else { return Ok(None) };
+            question.process = None;
+            question.next_ns = now_ns.saturating_add(interval_ns);
+            if succeeded || question.has_ended || !has_ended {
+                return Ok(Some(succeeded));
+            }
+        }
+        if has_ended || self.question.as_ref().is_none_or(|question| question.next_ns <= now_ns) {
+            let words = ["/bin/sh", "-c", command].map(Into::into);
+            let streams = [Stream::Null, Stream::Null, Stream::Null];
+            let process = apart::start(&words, self.environment(), &self.specification.directory, mask, streams)?;
+            self.question = Some(Question { process: Some(process), has_ended, next_ns: now_ns });
+        }
+        Ok(None)
+    }
+
+    /// Ends what would say whether it is ready.
+    pub fn stop_asking(&mut self) {
+        let matcher = self.matcher.take().map(|matcher| matcher.process);
+        let question = self.question.take().and_then(|question| question.process);
+        for process in matcher.into_iter().chain(question) {
+            let _ = killpg(process, Signal::SIGKILL);
+            // What is left of it goes with this process.
+            let _ = waitpid(process, Some(WaitPidFlag::WNOHANG));
+        }
+    }
+
     /// Notes its end, and that of its matcher, if they have come.
     pub fn reap(&mut self, now_ns: u64) {
-        if let Some(matched) = self.matcher.as_ref().and_then(Matcher::outcome) {
+        if let Some(matched) = self.matcher.as_ref().and_then(|matcher| success(matcher.process)) {
             self.ready |= matched;
             self.matcher = None;
         }
@@ -164,36 +228,83 @@ impl Running {
     }
 }
 
+/// A command that says by its exit status whether a program is ready.
+#[derive(Debug)]
+pub struct Question {
+    /// None once it has answered.
+    process: Option<Pid>,
+    /// True if the program had ended when it was asked.
+    has_ended: bool,
+    /// The time at which to ask again.
+    next_ns: u64,
+}
+
 /// A program that ends with status 0 once a line of its input is the one.
 #[derive(Debug)]
 pub struct Matcher {
     process: Pid,
-    input: OwnedFd,
+    /// None once it takes no more, or is to have no more.
+    input: Option<OwnedFd>,
+    /// Lines that its input had no room for.
+    backlog: Vec<u8>,
+    /// True if nothing comes after the backlog.
+    closing: bool,
 }
 
 impl Matcher {
     fn start(words: &[String], mask: SigSet) -> io::Result<Matcher> {
         let (reader, input) = pipe2(OFlag::O_CLOEXEC)?;
+        // This end alone: it must not wait for a matcher that thinks.
+        fcntl(&input, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let streams = [Stream::To(reader), Stream::Null, Stream::Null];
         let process = apart::start(&words, std::env::vars_os().collect(), Path::new("/"), mask, streams)?;
-        Ok(Matcher { process, input })
+        Ok(Matcher { process, input: Some(input), backlog: Vec::new(), closing: false })
+    }
+
+    /// Its input, if lines wait for room there.
+    pub fn awaits_room(&self) -> Option<BorrowedFd<'_>> {
+        self.input.as_ref().filter(|_| !self.backlog.is_empty()).map(AsFd::as_fd)
     }
 
     /// Hands it whole lines; one that has ended needs none.
-    pub fn look_at(&self, mut lines: &[u8]) {
-        while let Ok(count @ 1..) = write(&self.input, lines) {
-            lines = &lines[count..];
-        }
+    fn look_at(&mut self, lines: &[u8]) {
+        self.backlog.extend_from_slice(lines);
+        self.catch_up();
     }
 
-    /// Once it has ended, whether it found the line.
-    fn outcome(&self) -> Option<bool> {
-        match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) => None,
-            Ok(status) => Some(matches!(status, WaitStatus::Exited(_, 0))),
-            Err(_) => Some(false),
+    /// Tells it that no line will follow.
+    fn close(&mut self) {
+        self.closing = true;
+        self.catch_up();
+    }
+
+    /// Hands it as much of the backlog as its input has room for.
+    pub fn catch_up(&mut self) {
+        let mut written = 0;
+        while let Some(input) = self.input.as_ref().filter(|_| written < self.backlog.len()) {
+            match write(input, &self.backlog[written..]) {
+                Ok(count) => written += count,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break,
+                Err(_) => self.input = None,
+            }
         }
+        self.backlog.drain(..written);
+        if self.input.is_none() {
+            self.backlog.clear();
+        } else if self.closing && self.backlog.is_empty() {
+            self.input = None;
+        }
+    }
+}
+
+/// Once a process has ended, whether its exit status was 0.
+fn success(process: Pid) -> Option<bool> {
+    match waitpid(process, Some(WaitPidFlag::WNOHANG)) {
+        Ok(WaitStatus::StillAlive) => None,
+        Ok(status) => Some(matches!(status, WaitStatus::Exited(_, 0))),
+        Err(_) => Some(false),
     }
 }
 
