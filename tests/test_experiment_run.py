@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,21 @@ def test_a_damaged_journal_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "journal").write_text(f"{gone}nonsense\n{gone}")
     with pytest.raises(FolderError, match="journal:2"):
         Results(tmp_path).read()
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_refused(small: Path, tmp_path: Path) -> None:
+    name = os.fsdecode(b"half-\xff")
+    refused = airpath("run", small, "--out", tmp_path / name)
+    assert refused.returncode == 2
+    assert f"{tmp_path}/half-\\xff: the name of this folder is not UTF-8" in refused.stderr
+    assert "name another --out" in refused.stderr
+    assert not (tmp_path / name).exists()
+    (tmp_path / name).mkdir()
+    file = shutil.copy(small, tmp_path / name / "small.toml")
+    refused = airpath("run", file, "--out", tmp_path / "out")
+    assert refused.returncode == 2
+    assert "half-\\xff: the name of this folder is not UTF-8; move the" in refused.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_relative_folder_of_results_is_the_users_and_not_the_files(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -74,7 +75,7 @@ def runner_in(
     Raises:
         ExecutorError: the executor is not known or cannot be used, or there are live runs.
         FolderError: the folder cannot be used, or holds results of another experiment, or any
-            results where ``resume`` is not wanted.
+            results where ``resume`` is not wanted, or a path is not UTF-8.
         KeyboardInterrupt: a signal came while files were fetched from a store.
         MissingExtraError: a package that the executor or the store needs is not installed.
         OSError: it cannot be written.
@@ -104,6 +105,8 @@ def _runner_in(
     executor: str,
     keeper: Keeper | None,
 ) -> Iterator[Runner]:
+    _check_name(root, "name another --out")
+    _check_name(made.loaded.file.resolve().parent, "move the experiment's file")
     folder = Results(root)
     _prepare(folder, resume, keeper)
     try:
@@ -127,6 +130,22 @@ def _runner_in(
             yield runner
     finally:
         folder.close()
+
+
+def _check_name(folder: Path, remedy: str) -> None:
+    """Refuse a folder whose path no file of JSON can hold.
+
+    Raises:
+        FolderError: its path is not UTF-8.
+
+    """
+    path = os.fsencode(folder.resolve())
+    try:
+        path.decode()
+    except UnicodeDecodeError as error:
+        name = path.decode(errors="backslashreplace")
+        message = f"{name}: the name of this folder is not UTF-8; {remedy}"
+        raise FolderError(message) from error
 
 
 def _nothing(_folder: Path) -> None:
