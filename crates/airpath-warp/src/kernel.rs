@@ -156,7 +156,12 @@ impl<'a, R: ReadRef<'a>> Symbols<'a, R> {
     /// Content of the file in a symbol's place.
     fn content_of(&self, symbol: &Symbol) -> Option<&'a [u8]> {
         let section = self.sections.section(object::SectionIndex(symbol.section.into())).ok()?;
-        let offset = symbol.address.checked_sub(section.sh_addr(self.endian))? + section.sh_offset(self.endian);
+        let offset_in_section = symbol.address.checked_sub(section.sh_addr(self.endian))?;
+        // The file may be damaged: the symbol lies in its section, and the section in the file, or there is nothing.
+        if offset_in_section.checked_add(symbol.size)? > section.sh_size(self.endian) {
+            return None;
+        }
+        let offset = offset_in_section.checked_add(section.sh_offset(self.endian))?;
         self.file.read_bytes_at(offset, symbol.size).ok()
     }
 }
@@ -174,5 +179,73 @@ mod tests {
         assert!(error.contains("CONFIG_UML_TIME_TRAVEL_SUPPORT"), "{error}");
         let error = Kernel::open(Path::new("/nowhere/linux")).unwrap_err().to_string();
         assert!(error.contains("no kernel at /nowhere/linux"), "{error}");
+    }
+
+    /// Position of the headers of sections in `kernel`.
+    const SECTIONS_AT: usize = 64;
+    /// Position of the content of section 1 in `kernel`, which holds the first task.
+    const TASK_AT: u64 = 320;
+    /// Address of the first task.
+    const TASK_ADDRESS: u64 = 0x1000;
+
+    /// A file with the symbols of a kernel, and nothing else of one.
+    fn kernel() -> Vec<u8> {
+        // Symbols begin at multiples of eight bytes.
+        let task = b"12345678swapper\0";
+        let names = b"\0time_travel_time\0cpu_tasks\0init_task\0";
+        let symbols: Vec<u8> = [(0, 0, 0, 0), (1, 0x100, 8, 1), (18, 0x200, 8, 1), (28, TASK_ADDRESS, 16, 1)]
+            .into_iter()
+            .flat_map(|(name, address, size, section): (u32, u64, u64, u16)| {
+                let section = u32::from(section) << 16;
+                let [name, section] = [name, section].map(u32::to_le_bytes);
+                [&name[..], &section, &address.to_le_bytes(), &size.to_le_bytes()].concat()
+            })
+            .collect();
+        let symbols_at = TASK_AT + task.len() as u64;
+        let names_at = symbols_at + symbols.len() as u64;
+        let sections = [
+            [0; 8],
+            [1, TASK_ADDRESS, TASK_AT, task.len() as u64, 0, 0, 0, 0],
+            [2, 0, symbols_at, symbols.len() as u64, 3, 0, 1, 24],
+            [3, 0, names_at, names.len() as u64, 0, 0, 1, 0],
+        ]
+        .map(|[kind, address, offset, size, link, info, alignment, entry]: [u64; 8]| {
+            let (name_and_kind, link_and_info) = (kind << 32, link | info << 32);
+            [name_and_kind, 0, address, offset, size, link_and_info, alignment, entry].map(u64::to_le_bytes)
+        });
+        let mut header = b"\x7fELF\x02\x01\x01".to_vec();
+        header.resize(SECTIONS_AT, 0);
+        for (at, value) in [(16, 2), (18, 62), (20, 1), (40, SECTIONS_AT as u16), (52, 64), (58, 64), (60, 4), (62, 3)]
+        {
+            header[at..at + 2].copy_from_slice(&value.to_le_bytes());
+        }
+        [&header[..], sections.as_flattened().as_flattened(), task, &symbols, names].concat()
+    }
+
+    #[test]
+    fn a_damaged_header_has_no_running_task() {
+        let task_of = |content: &[u8]| Kernel::parse(content, "/k".into()).unwrap().running_task();
+        assert_eq!(task_of(&kernel()), Some(RunningTask { pointer_address: 0x200, name_offset: 8 }));
+        let section = SECTIONS_AT + 64;
+        let (address, offset, size) = (section + 16, section + 24, section + 32);
+        for (at, value) in [
+            (address, TASK_ADDRESS + 1),
+            (address, 0),
+            (offset, u64::MAX),
+            (offset, u64::MAX - 4),
+            (offset, 1 << 40),
+            (size, 0),
+            (size, 15),
+        ] {
+            let mut damaged = kernel();
+            damaged[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            assert_eq!(task_of(&damaged), None, "{value:#x} at {at}");
+        }
+        let last_symbol = TASK_AT as usize + 16 + 3 * 24;
+        for (at, value) in [(last_symbol + 8, u64::MAX), (last_symbol + 16, u64::MAX)] {
+            let mut damaged = kernel();
+            damaged[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            assert_eq!(task_of(&damaged), None, "{value:#x} at {at}");
+        }
     }
 }
