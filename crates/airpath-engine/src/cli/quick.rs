@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! The commands that every run of an experiment in virtual time starts, read without a description of all the others: making that is
-//! most of what the start of such a process takes, as page faults are slow in a guest.
+//! The commands that every run of an experiment in virtual time starts, read without a description of all the others:
+//! making that is most of what the start of such a process takes, as page faults are slow in a guest.
 
 use std::ffi::OsString;
 
