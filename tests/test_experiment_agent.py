@@ -267,8 +267,8 @@ def test_signals_and_time_limits_hold_while_a_sign_of_readiness_hangs(
 def test_a_matcher_that_is_slow_gets_every_line(tmp_path: Path) -> None:
     """The program's output is many times what the pipes and the agent hold."""
     slow = "sleep 0.3; test $(wc -l) = 400001"
-    ready = {"port": None, "command": None, "within_ns": 20 * 10**9}
-    ready["matcher"] = ["/bin/sh", "-c", slow]
+    usual = {"port": None, "command": None, "within_ns": 20 * 10**9}
+    ready = {**usual, "matcher": ["/bin/sh", "-c", slow]}
     records = alone(tmp_path, program("flood", "yes | head -n 400000; echo x", ready=ready))
     assert records["flood"]["succeeded"]
     assert records["flood"]["output"]["stdout"]["bytes"] == 800_002
