@@ -441,6 +441,35 @@ def test_several_paths_go_on_at_other_hosts(airpath: Airpath, lab: Lab) -> None:
     assert not any(lab.cache().iterdir())
 
 
+def test_commands_on_several_paths_take_effect_at_one_instant_over_slow_networks(
+    airpath: Airpath, lab: Lab
+) -> None:
+    """Checks take a round trip for each path; the instant is still to come after all of them."""
+    delay_ms, names = 50, ("dsl", "lte", "cable")
+    proxy = f"{sys.executable} {Path(__file__).with_name('slow_proxy.py')} %h %p {delay_ms}"
+    options = json.dumps([*lab.options(), f"-oProxyCommand={proxy}"])
+    text = f'[hosts.lab2]\nssh = "root@{labs.FAR}"\nssh_options = {options}\n'
+    text += f'engine = "{airpath.command}"\n'
+    for name in names:
+        text += PATHS.format(name=name, propagation="10 ms", host='host = "lab2"')
+    up = airpath.path("up")
+    process = airpath.start(
+        *("exec", "--scenario", airpath.file("paths.toml", text), "--quiet"),
+        *("--", "sh", "-c", f"touch {up}-$AIRPATH_USER; until [ -e {up} ]; do sleep 0.1; done"),
+        user=lab.user,
+    )
+    await_true(lambda: all(Path(f"{up}-{name}").exists() for name in names))
+    words = ("set", "radio.link.rate=3 Mbit/s", "core.link.rate=9 Mbit/s", "--json")
+    told = airpath.run(*words, user=lab.user).check().document()
+    up.touch()
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, errors
+    assert set(told["hosts"]) == set(names)
+    late = [hosts["lab2"] - told["time_ns"] for hosts in told["hosts"].values()]
+    # Orders after the instant would be two delays late; clocks are compared far better.
+    assert all(abs(by) < delay_ms * 1_000_000 for by in late), late
+
+
 def test_a_state_takes_effect_on_both_hosts_at_one_instant(airpath: Airpath, lab: Lab) -> None:
     """The state changes the propagation of both hops by what it says."""
     out, up = airpath.path("run"), airpath.path("up")
