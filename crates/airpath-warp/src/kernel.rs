@@ -241,6 +241,12 @@ mod tests {
             damaged[at..at + 8].copy_from_slice(&value.to_le_bytes());
             assert_eq!(task_of(&damaged), None, "{value:#x} at {at}");
         }
+        // The sum of the place in the section and that of the section in the file is too large.
+        let mut damaged = kernel();
+        for (at, value) in [(address, TASK_ADDRESS - 8), (offset, u64::MAX), (size, 24)] {
+            damaged[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        assert_eq!(task_of(&damaged), None);
         let last_symbol = TASK_AT as usize + 16 + 3 * 24;
         for (at, value) in [(last_symbol + 8, u64::MAX), (last_symbol + 16, u64::MAX)] {
             let mut damaged = kernel();
