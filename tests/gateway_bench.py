@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from live.networks import Networks, ip, two_networks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 SERVER = "192.0.2.3"
 DATAGRAM_BYTES = 36
@@ -100,8 +101,9 @@ WAYS: dict[str, tuple[Callable[..., Joint], float, float]] = {
 """Each with the round-trip time in ms and the rate that it should have; 0 for what is unlimited."""
 
 
-def throughput(networks: Networks, seconds: int, *options: str) -> float:
-    """Return the goodput of a TCP transfer in bit/s."""
+@contextmanager
+def listener(networks: Networks) -> Iterator[None]:
+    """Have iperf3 listen at b1 for one transfer; wait for its end."""
     server = subprocess.Popen(
         networks.inside("b1", "iperf3", "-s", "-1", "-J"), stdout=subprocess.DEVNULL
     )
@@ -111,10 +113,23 @@ def throughput(networks: Networks, seconds: int, *options: str) -> float:
             if time.monotonic() > until:
                 sys.exit("iperf3 does not listen")
             time.sleep(0.05)
-        told = networks.run("a1", "iperf3", "-c", SERVER, "-t", seconds, "-J", *options)
-        return float(json.loads(told)["end"]["sum_received"]["bits_per_second"])
+        yield
     finally:
         server.wait(30)
+
+
+def transfer(networks: Networks, seconds: int, *options: str | int) -> dict[str, Any]:
+    """Return what iperf3 at a1 tells of a whole transfer."""
+    told = networks.run("a1", "iperf3", "-c", SERVER, "-t", seconds, "-J", *options)
+    end: dict[str, Any] = json.loads(told)["end"]
+    return end
+
+
+def throughput(networks: Networks, seconds: int, *options: str) -> float:
+    """Return the goodput of a TCP transfer in bit/s."""
+    with listener(networks):
+        received = transfer(networks, seconds, *options)["sum_received"]
+    return float(received["bits_per_second"])
 
 
 def delays(networks: Networks, count: int) -> list[float]:
@@ -136,22 +151,11 @@ def processor_ns(process: int) -> int:
 
 def cost_of_datagrams(networks: Networks, process: int, seconds: int) -> Measured:
     """Return the processor time of the engine for each datagram of 64 bytes, and the loss."""
-    server = subprocess.Popen(
-        networks.inside("b1", "iperf3", "-s", "-1", "-J"), stdout=subprocess.DEVNULL
-    )
-    try:
-        until = time.monotonic() + 20
-        while ":5201" not in networks.run("b1", "ss", "-ltnH"):
-            if time.monotonic() > until:
-                sys.exit("iperf3 does not listen")
-            time.sleep(0.05)
-        load = ("-u", "-l", DATAGRAM_BYTES, "-b", DATAGRAM_RATE)
+    load = ("-u", "-l", DATAGRAM_BYTES, "-b", DATAGRAM_RATE)
+    with listener(networks):
         before = processor_ns(process)
-        told = networks.run("a1", "iperf3", "-c", SERVER, "-t", seconds, "-J", *load)
+        total = transfer(networks, seconds, *load)["sum"]
         spent = processor_ns(process) - before
-    finally:
-        server.wait(30)
-    total = json.loads(told)["end"]["sum"]
     received = total["packets"] - total["lost_packets"]
     return {
         "datagram_processor_us": spent / 1000 / max(received, 1),
