@@ -64,7 +64,7 @@ impl Agent {
     /// Prepares, and starts nothing.
     ///
     /// # Errors
-    /// When descriptors run out, or the server's end has no network.
+    /// No free descriptor, or no network at the server's end.
     pub fn new(specification: Specification) -> io::Result<Agent> {
         let mut mask = SigSet::empty();
         let heard: SigSet = ENDING.into_iter().chain([Signal::SIGCHLD]).collect();
@@ -176,7 +176,7 @@ impl Agent {
     /// Settles t = 0 with the other ends, if there are any.
     ///
     /// # Errors
-    /// When the others cannot be told; the kernel's.
+    /// A folder that cannot be written; the kernel's.
     pub fn agree(&mut self) -> io::Result<()> {
         self.parties.say("ready", &json!({ "failure": self.failure }))?;
         let leads = self.parties.leads();
@@ -226,7 +226,7 @@ impl Agent {
     /// Runs the programs by the timetable until those that are waited for have ended.
     ///
     /// # Errors
-    /// When the others cannot be told; the kernel's.
+    /// A folder that cannot be written; the kernel's.
     pub fn work(&mut self) -> io::Result<()> {
         if !self.failure.is_empty() {
             return Ok(());
@@ -375,7 +375,7 @@ impl Agent {
     /// Stops what is left, takes the last output, and writes the record; returns the exit status.
     ///
     /// # Errors
-    /// When the record cannot be written; the kernel's.
+    /// A record that cannot be written; the kernel's.
     pub fn finish(mut self) -> io::Result<i32> {
         for running in &mut self.programs {
             running.stop_asking();

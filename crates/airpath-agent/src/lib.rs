@@ -27,7 +27,7 @@ pub const COMMAND: &str = "agent";
 /// one of them failed.
 ///
 /// # Errors
-/// When the specification cannot be read, or the other ends cannot be told.
+/// A specification that cannot be read, or a folder that cannot be written.
 pub fn run(specification: &Path) -> io::Result<i32> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", specification.display()));
     let text = std::fs::read_to_string(specification).map_err(named)?;

@@ -49,7 +49,7 @@ impl Output {
     /// An output that goes into the file at `path`, and the end of the pipe that the program writes to.
     ///
     /// # Errors
-    /// When the file cannot be made, or descriptors run out.
+    /// A file that cannot be made, or no free descriptor.
     pub fn new(path: &Path, limit_bytes: u64) -> io::Result<(Output, OwnedFd)> {
         let target = File::create(path)?;
         let (source, writer) = pipe2(OFlag::O_CLOEXEC)?;

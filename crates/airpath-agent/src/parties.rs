@@ -78,7 +78,7 @@ impl Parties {
     /// Tells the other parties something.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// A file that cannot be written.
     pub fn say(&self, word: &str, content: &impl serde::Serialize) -> io::Result<()> {
         let path = self.folder.join(format!("{}.{word}", self.own));
         let fresh = path.with_added_extension("new");

@@ -167,7 +167,7 @@ impl Running {
     /// ended, to a question that came after its end.
     ///
     /// # Errors
-    /// When the command cannot be started.
+    /// A command that cannot be started.
     pub fn ask(&mut self, command: &str, mask: SigSet, interval_ns: u64) -> io::Result<Option<bool>> {
         let now_ns = monotonic_ns();
         let has_ended = self.status.is_some();

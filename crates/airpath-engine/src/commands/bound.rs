@@ -18,7 +18,7 @@ use crate::error::{Failure, Result};
 /// Asks for the signal, and becomes the program.
 ///
 /// # Errors
-/// When the parent has ended, or the program cannot be executed.
+/// A parent that has ended, or a program that cannot be executed.
 pub fn run(args: &BoundArgs) -> Result<Infallible> {
     let (name, arguments) = args.command.split_first().ok_or_else(|| Failure::usage("there is no program"))?;
     set_pdeathsig(Signal::SIGKILL).map_err(|errno| Failure::new(format!("cannot be bound: {errno}")))?;

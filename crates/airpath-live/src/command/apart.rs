@@ -21,7 +21,7 @@ use super::program::{Program, Stream};
 /// returns. The caller reaps it.
 ///
 /// # Errors
-/// When there is no word, a text holds a zero byte, the directory cannot be entered, or the program not executed.
+/// No word, a text with a zero byte, a directory that cannot be entered, or a program that cannot be executed.
 pub fn start(
     words: &[OsString],
     environment: BTreeMap<OsString, OsString>,
