@@ -507,7 +507,7 @@ def test_sets_are_drawn(sets: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [path.stem for path in paths] == list(kinds), "no tcp.arrow, no course of cwnd"
     strips = paths[0].read_text()
     assert "reno (6)" in strips
-    assert "transfer time, tcp-1 downlink (ms)" in strips
+    assert "transfer time, tcp-1, downlink (ms)" in strips
     assert "cubic: median, 5 to 95 %" in paths[2].read_text()
     assert run(["plot", str(sets), "--only", "queue"]) == 2
     assert run(["plot", str(sets / "reno" / "replication-0001"), "--only", "cdf"]) == 2

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import airpath
-from airpath.analysis import titles
+from airpath.analysis import text, titles
 from airpath.analysis.table import COLUMNS
 from airpath.experiment.shown import Selector
 from airpath.report import asked, comparison, contrasts, sentences
@@ -145,7 +145,7 @@ def test_sentences_say_how_much_and_how_sure_in_the_order_of_importance() -> Non
         (LIMIT, "8 packets", False),
         ("network", "gsm", True),
     ]
-    said = sentences.sentence(found[0], alone=True)
+    said = sentences.sentence(found[0])
     assert said.subject == "Queue limit 16 packets"
     effect = found[0].effect
     assert 0.45 < effect.low < effect.estimate < effect.high < 0.55
@@ -155,7 +155,7 @@ def test_sentences_say_how_much_and_how_sure_in_the_order_of_importance() -> Non
         f"{effect.estimate:.2f} times the elapsed time with 4 packets, simultaneous 95 % interval "
         f"{ends}, 6 pairs in each of 2 networks (gprs: {gprs:.2f}; gsm: {gsm:.2f})"
     )
-    (open_question,) = sentences.not_told_apart(found, alone=True)
+    (open_question,) = sentences.not_told_apart(found)
     assert open_question.subject == "Queue limit 8 packets"
 
 
@@ -195,9 +195,7 @@ def test_intervals_hold_together_for_what_is_asked() -> None:
     alone = comparison.compare_all(main, every[:1], [ELAPSED])[0]
     same = next(one for one in found if one.contrast == every[0])
     assert same.effect.low < alone.effect.low
-    assert (
-        "times the elapsed time with 4 packets, 95 %" in sentences.sentence(alone, alone=True).words
-    )
+    assert "times the elapsed time with 4 packets, 95 %" in sentences.sentence(alone).words
 
 
 def test_five_pairs_of_an_experiment_can_be_significant() -> None:
@@ -220,7 +218,7 @@ def test_without_common_seeds_the_sides_are_independent() -> None:
         main, contrasts.contrasts(list(parameters), parameters), [ELAPSED]
     )
     assert not one.effect.paired
-    assert "6 and 6 runs" in sentences.sentence(one, alone=True).words
+    assert "6 and 6 runs" in sentences.sentence(one).words
 
 
 def test_runs_that_are_all_alike_are_told_apart_without_a_test() -> None:
@@ -229,7 +227,7 @@ def test_runs_that_are_all_alike_are_told_apart_without_a_test() -> None:
     every = contrasts.contrasts(list(parameters), parameters)
     (one,) = comparison.compare_all(main, every, [ELAPSED])
     assert (one.effect.p, one.p_holm, one.supported) == (None, None, True)
-    assert sentences.sentence(one, alone=True).words.startswith(
+    assert sentences.sentence(one).words.startswith(
         "2.00 times the elapsed time with 4 packets, in every run"
     )
 
@@ -241,7 +239,7 @@ def test_counts_are_told_as_more_or_less() -> None:
     main = main.with_columns(metric=pl.lit("timeouts"), unit=pl.lit("timeouts"))
     every = contrasts.contrasts(list(parameters), parameters)
     (one,) = comparison.compare_all(main, every, [key])
-    said = sentences.sentence(one, alone=True)
+    said = sentences.sentence(one)
     assert said.subject == "Errors probability 2 %"
     assert said.words.startswith("timeouts: 2.5 timeouts more than with 0 %, 95 % interval 1.925")
 
@@ -277,15 +275,39 @@ def test_no_duration_is_shown_under_two_names() -> None:
 
 def test_the_metric_tested_is_the_one_named_or_how_long_it_took() -> None:
     took = durations({"elapsed": [10.0, 20.0], "goodput": [5.0, 6.0]})
-    assert [one["metric"] for one in asked.tested(took, [])] == ["elapsed"]
-    named = asked.tested(took, [Selector("goodput"), Selector("elapsed")])
+    assert [one["metric"] for one in asked.tested(took, [], [])] == ["elapsed"]
+    named = asked.tested(took, [Selector("goodput"), Selector("elapsed")], [])
     assert [one["metric"] for one in named] == ["goodput", "elapsed"]
     fixed = durations({"elapsed": [10.0, 10.01], "goodput": [5.0, 6.0]})
-    assert [one["metric"] for one in asked.tested(fixed, [])] == ["goodput"]
+    assert [one["metric"] for one in asked.tested(fixed, [], [])] == ["goodput"]
     media = durations({"elapsed": [10.0, 10.01], "one_way_delay_median": [5.0, 6.0]})
-    assert [one["metric"] for one in asked.tested(media, [])] == ["one_way_delay_median"]
+    assert [one["metric"] for one in asked.tested(media, [], [])] == ["one_way_delay_median"]
     constant = durations({"elapsed": [10.0, 10.0]})
-    assert asked.tested(constant, []) == [], "what is the same everywhere is no result"
+    assert asked.tested(constant, [], []) == [], "what is the same everywhere is no result"
+
+
+def test_the_flow_of_the_first_workload_is_told_first_and_what_all_share_is_not_told() -> None:
+    """The download has the lower name and is of less interest than the media flow before it."""
+    rows = [
+        {"set": name, "run": f"{run:04}", "seed": run, "verdict": "trusted"}
+        | {"metric": "goodput_overlap", "flow": flow, "hop": "", "direction": "downlink"}
+        | {"unit": "bit/s", "value": 1e6 * factor + run}
+        for name, factor in (("s/a", 1), ("s/b", 2))
+        for flow in ("download", "media")
+        for run in range(1, 7)
+    ]
+    table = pl.DataFrame(rows).select(list(COLUMNS))
+    named = [Selector("goodput_overlap")]
+    found = Measured(table, {}, named, usual=False, asked=named, order=["s/a", "s/b"])
+    found.flows = ["media", "download"]
+    assert [one["flow"] for one in found.tested] == ["media", "download"]
+    told = text.differing(found.tested)
+    assert told == ["flow"]
+    words = [sentences.sentence(one, told).words for one in found.comparisons]
+    assert words[0].startswith("2.00 times the goodput while all send (media) with s/a")
+    assert words[1].startswith("2.00 times the goodput while all send (download) with s/a")
+    both = [*found.tested, found.tested[0] | {"direction": "uplink"}]
+    assert sentences.metric_name(both[0], text.differing(both)).endswith(" (media, downlink)")
 
 
 def test_the_goodput_of_a_run_is_that_of_its_transfers() -> None:
@@ -351,4 +373,4 @@ def test_the_example_of_queues_opens_with_what_the_queue_does(tmp_path: Path) ->
     assert first.effect.estimate < 0.5
     assert first.effect.high is not None
     assert first.effect.high < 0.6
-    assert str(sentences.sentence(first, alone=True).subject) == "Queue limit 16 packets"
+    assert str(sentences.sentence(first).subject) == "Queue limit 16 packets"

@@ -14,7 +14,7 @@ import polars as pl
 from airpath.analysis.metric import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _PREFIXES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
@@ -118,9 +118,25 @@ def comparison_text(table: pl.DataFrame, first: str, second: str) -> str:
     return "\n".join([*columns(heads, rows), *foot])
 
 
-def where(row: dict[str, Any]) -> str:
-    """Return what a value is of: "tcp-1 downlink", "radio uplink", or nothing for a run."""
-    return " ".join(row[key] for key in ("flow", "hop", "direction") if row[key])
+PLACE = ("flow", "hop", "direction")
+"""Columns that say what a value is of."""
+
+
+def where(row: Mapping[str, Any], keys: Collection[str] = PLACE) -> str:
+    """Return what a value is of: "tcp-1, downlink", "radio, uplink", or nothing for a run.
+
+    Args:
+        row: has the columns of ``PLACE``.
+        keys: those that are told.
+
+    """
+    return ", ".join(row[key] for key in PLACE if key in keys and row[key])
+
+
+def differing(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the columns of ``PLACE`` that tell the rows apart: those with several values."""
+    seen = list(rows)
+    return [key for key in PLACE if len({row[key] for row in seen if row[key]}) > 1]
 
 
 def between(low: float | None, high: float | None, divisor: float) -> str:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Sharing of a direction by competing TCP flows: their goodput, and Jain's index over time."""
+"""Sharing of a direction by competing flows: their goodput, and Jain's index over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from airpath.analysis.fairness_metrics import arrivals, overlap
+from airpath.analysis.fairness_metrics import arrivals, overlap, pauses
 from airpath.analysis.traffic import Traffic
 from airpath.plots.style import (
     BLACK,
@@ -74,11 +74,20 @@ def _picture(
         / width
         for (flow,), of in competing.group_by("flow")
     }
-    # Before its first byte and after its last a flow has no rate, rather than one of 0.
+    paused = pauses(traffic).filter(pl.col("direction") == direction)
+    # Before its first byte, after its last and in a pause a flow has no rate, rather than one of 0.
     alive = {
         int(flow): (edges[1:] > first / 1e9) & (edges[:-1] <= last / 1e9)
         for flow, first, last in flows.select("flow", "first", "last").iter_rows()
     }
+    sends = {
+        int(flow): (edges[:-1] >= first / 1e9) & (edges[1:] <= last / 1e9)
+        for flow, first, last in flows.select("flow", "first", "last").iter_rows()
+    }
+    for flow, since, until in paused.select("flow", "begin_ns", "end_ns").iter_rows():
+        if flow in sends:
+            alive[flow] &= (edges[:-1] < since / 1e9) | (edges[1:] > until / 1e9)
+            sends[flow] &= (edges[1:] <= since / 1e9) | (edges[:-1] >= until / 1e9)
     shown = sorted(flows.sort("bits", descending=True)["flow"].head(MOST_FLOWS).to_list())
     divisor, unit = rate_unit(max(float(rates[flow].max()) for flow in shown))
     names = congestion_controls(run, traffic, direction)
@@ -103,9 +112,12 @@ def _picture(
         upper.set_ylim(0, upper.get_ylim()[1] * LEGEND_ROOM)
         upper.set_ylabel(f"Goodput, {direction} ({unit})")
         upper.legend(loc="upper right", ncols=4)
-        _index(lower, edges, rates, flows)
-        for since, until in overlap(competing).select("begin_ns", "end_ns").iter_rows():
-            lower.axvspan(since / 1e9, until / 1e9, color="#EEEEEE", zorder=0, label="all send")
+        _index(lower, edges, rates, sends)
+        label = "all send"
+        spans = overlap(competing, paused).sort("begin_ns").select("begin_ns", "end_ns")
+        for since, until in spans.iter_rows():
+            lower.axvspan(since / 1e9, until / 1e9, color="#EEEEEE", zorder=0, label=label)
+            label = "_"
         lower.legend(loc="lower right", ncols=2, frameon=True, framealpha=0.85)
     return Picture(f"fairness-{direction}", figure)
 
@@ -114,18 +126,17 @@ def _index(
     axis: Axes,
     edges: NDArray[np.float64],
     rates: dict[int, NDArray[np.float64]],
-    flows: pl.DataFrame,
+    sends: dict[int, NDArray[np.bool_]],
 ) -> None:
     """Draw Jain's index over the flows that send during the whole of each bin."""
     taking_part, total, squares = (np.zeros(len(edges) - 1) for _ in range(3))
-    for flow, first, last in flows.select("flow", "first", "last").iter_rows():
-        sends = (edges[:-1] >= first / 1e9) & (edges[1:] <= last / 1e9)
-        taking_part += sends
-        total += sends * rates[flow]
-        squares += sends * rates[flow] ** 2
-    there = (taking_part >= 2) & (squares > 0)
+    for flow, there in sends.items():
+        taking_part += there
+        total += there * rates[flow]
+        squares += there * rates[flow] ** 2
+    known = (taking_part >= 2) & (squares > 0)
     index = np.full(len(total), np.nan)
-    index[there] = total[there] ** 2 / (taking_part[there] * squares[there])
+    index[known] = total[known] ** 2 / (taking_part[known] * squares[known])
     axis.stairs(index, edges, color=BLACK, baseline=None, label="of those that send")
     axis.set_ylim(0, 1.05)
     axis.set_ylabel("Jain's index")

@@ -13,7 +13,7 @@ import polars as pl
 
 from airpath.analysis.requests import SIZES, transfers_only
 from airpath.analysis.statistics import outliers, select_trusted
-from airpath.analysis.text import scale
+from airpath.analysis.text import scale, where
 from airpath.analysis.titles import title
 from airpath.natural import natural_order
 from airpath.plots import courses
@@ -162,7 +162,7 @@ def draw(
                 one(axis, part, names, divisor)
                 axis.ticklabel_format(axis="x", useOffset=False)
                 _mark(axis, marks, str(key[0]), str(key[3]), divisor)
-                of = " ".join(str(word) for word in key[1:4] if word)
+                of = where(dict(zip(keys, map(str, key), strict=True)))
                 axis.set_xlabel(
                     f"{title(str(key[0]))}{f', {of}' if of else ''}"
                     + (f" ({unit})" if unit else "")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import matplotlib as mpl
 import numpy as np
 
-from airpath.analysis.text import scale, where
+from airpath.analysis.text import differing, scale, where
 from airpath.analysis.titles import capital, title
 from airpath.facts import UNITS
 from airpath.plots.sheet import COLOURS, LINES, MARKERS
@@ -223,6 +223,7 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
         lines_high = max(map(_letters, names)) / 3 if is_turned else 0
         lines_high += max(name.count("\n") for name in names)
         figure, rows = _grid(len(metrics), len(layout.facets), LINE_INCHES * lines_high)
+        told = differing([key for key, _ in metrics])
         for axes, (key, part) in zip(rows, metrics, strict=True):
             divisor, name = scale(str(key["unit"]), part["median"].to_list())
             found = {of_set[str(row["set"])]: row for row in part.iter_rows(named=True)}
@@ -235,7 +236,7 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
                     ]
                     apart = index - (len(layout.lines) - 1) / 2 if not numeric else 0
                     _line(axis, points, divisor, index, line or FIGURES, apart, numeric=numeric)
-            whose = where(key)
+            whose = where(key, told)
             name_lines = textwrap.wrap(capital(title(str(key["metric"]))), LABEL_LETTERS)
             lines = [*name_lines, *([whose] if whose else [])]
             lines.append(f"({name or 'ratio'})")

@@ -65,7 +65,9 @@ def _say_the_same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     return 2 * int((apart <= SYNONYM).sum()) > len(apart)
 
 
-def tested(main: pl.DataFrame, named: Sequence[Selector]) -> list[dict[str, str]]:
+def tested(
+    main: pl.DataFrame, named: Sequence[Selector], flows: Sequence[str]
+) -> list[dict[str, str]]:
     """Return the metrics that comparisons test: those named, or the main one.
 
     What is the same in all runs is no result. Without names it is how long it took, or goodput
@@ -74,12 +76,14 @@ def tested(main: pl.DataFrame, named: Sequence[Selector]) -> list[dict[str, str]
     Args:
         main: values of trusted runs.
         named: metrics that an experiment names, in order.
+        flows: the flows, the one that a workload names first before others.
 
     """
     varying = main.filter(pl.col("value").n_unique().over(KEYS) > 1)
     rows = list(varying.select(KEYS).unique(maintain_order=True).iter_rows(named=True))
     if named:
-        places = {name: place for place, name in enumerate(natural_order({*main["flow"]}))}
+        order = dict.fromkeys([*flows, *natural_order({*main["flow"]})])
+        places = {name: place for place, name in enumerate(order)}
         rows.sort(key=lambda row: places[row["flow"]])
         return [row for selector in named for row in rows if selects(selector, row)]
     for name in DURATIONS:

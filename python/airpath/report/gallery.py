@@ -183,7 +183,8 @@ def _tested(material: Material, table: pl.DataFrame, most: int | None = None) ->
     keys = pl.DataFrame(
         material.measured.tested[:most], schema=dict.fromkeys(asked.KEYS, pl.String)
     )
-    return table.join(keys, on=asked.KEYS, how="semi", maintain_order="left")
+    found = keys.join(table, on=asked.KEYS, how="inner", maintain_order="left_right")
+    return found.select(table.columns)
 
 
 def identity(*words: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airpath.analysis.metric import REGISTRY
+from airpath.analysis.program_output import reports_of, waited_for
 from airpath.analysis.requests import transfers_only
 from airpath.analysis.statistics import select_trusted, summarise
 from airpath.analysis.table import COLUMNS
@@ -52,6 +53,9 @@ class Measured:
     """The metrics that an experiment names, which comparisons test; none for the main one."""
     order: Sequence[str] = ()
     """The sets, in the order of the page."""
+    flows: Sequence[str] = ()
+    """Names that workloads give to flows, in the order of the workloads: the first is the one that
+    an experiment is about."""
     why: Mapping[str, str] = field(default_factory=dict)
     """Of sets without any trusted run: why, and what to do."""
 
@@ -67,8 +71,13 @@ class Measured:
         shown = pl.concat(parts).unique(maintain_order=True)
         return select_trusted(shown, include_untrusted=False).table
 
-    def place(self, row: Mapping[str, Any]) -> int:
-        """Return where a metric stands among columns, from its row's metric and direction."""
+    def place(self, row: Mapping[str, Any]) -> tuple[int, int]:
+        """Return where a metric stands among columns, from its row's metric, direction and flow."""
+        flows = list(self.flows)
+        flow = flows.index(row["flow"]) if row["flow"] in flows else len(flows)
+        return self._place_of_metric(row), flow
+
+    def _place_of_metric(self, row: Mapping[str, Any]) -> int:
         order = ("elapsed", *MAIN) if self.usual else ()
         if row["metric"] in order:
             return order.index(row["metric"])
@@ -90,7 +99,7 @@ class Measured:
     @cached_property
     def tested(self) -> list[dict[str, str]]:
         """The metrics that comparisons test, each with the flow, direction and hop it is of."""
-        return asked.tested(self.main, self.asked)
+        return asked.tested(self.main, self.asked, self.flows)
 
     @property
     def tested_summary(self) -> pl.DataFrame:
@@ -151,8 +160,19 @@ def measure_all(
         usual,
         asked_for,
         list(dict.fromkeys(entry.set_name for entry in entries)),
+        _flows_in_order(entries),
         of_sets(entries),
     )
+
+
+def _flows_in_order(entries: Iterable[Entry]) -> list[str]:
+    """Return the names of the workloads and programs of the first run of each set, in order."""
+    first = {entry.set_name: entry for entry in reversed(list(entries))}
+    found: list[str] = []
+    for entry in reversed(first.values()):
+        told = [*reports_of(entry.run.manifest), *waited_for(entry.run.directory)]
+        found += [one["name"] for one in told]
+    return list(dict.fromkeys(found))
 
 
 def parameters_of_sets(entries: Iterable[Entry]) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airpath.analysis.text import between, number, scale, where
+from airpath.analysis.text import PLACE, between, differing, number, scale, where
 from airpath.analysis.titles import capital, is_share, title
 from airpath.plots import sweeps
 from airpath.plots.style import drop_styles
@@ -16,7 +16,7 @@ from airpath.report import units
 from airpath.report.contrasts import CELL, level
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import polars as pl
 
@@ -35,9 +35,9 @@ class Sentence:
     words: str
 
 
-def metric_name(key: Mapping[str, str], *, alone: bool) -> str:
-    """Return the name of a metric, with what it is of where others are of something else."""
-    of = "" if alone else where(dict(key))
+def metric_name(key: Mapping[str, str], told: Collection[str] = PLACE) -> str:
+    """Return the name of a metric, with what of its place is told."""
+    of = where(key, told)
     return title(key["metric"]) + (f" ({of})" if of else "")
 
 
@@ -51,15 +51,15 @@ def times(ratio: float) -> str:
     return f"{ratio:.2f}" if 0.1 <= ratio < 10 else f"{ratio:.3g}"
 
 
-def sentence(one: Comparison, *, alone: bool) -> Sentence:
+def sentence(one: Comparison, told: Collection[str] = ()) -> Sentence:
     """Return what a comparison found.
 
     Args:
         one: the comparison.
-        alone: whether its metric is of one thing only, so that nobody need say of what.
+        told: what is said of the place of its metric: the columns that tell it from others.
 
     """
-    metric = metric_name(one.key, alone=alone)
+    metric = metric_name(one.key, told)
     first = one.contrast.first
     if one.contrast.factor != CELL:
         first = sweeps.value_text(one.contrast.factor, first)
@@ -134,14 +134,14 @@ def signed(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def not_told_apart(found: Sequence[Comparison], *, alone: bool) -> list[Sentence]:
+def not_told_apart(found: Sequence[Comparison], told: Collection[str] = ()) -> list[Sentence]:
     """Return comparisons that the data do not support, with what could be."""
-    return [sentence(one, alone=alone) for one in found if not one.supported]
+    return [sentence(one, told) for one in found if not one.supported]
 
 
 def of_sets(summary: pl.DataFrame, most: int) -> list[Sentence]:
     """Return the medians of sets, for pages with nothing to compare."""
-    alone = summary.select("flow", "hop", "direction").n_unique() <= 1
+    told = differing(summary.iter_rows(named=True))
     of_one_set = summary["set"].n_unique() == 1
     found = []
     for row in summary.head(most).iter_rows(named=True):
@@ -153,7 +153,7 @@ def of_sets(summary: pl.DataFrame, most: int) -> list[Sentence]:
                 ends = between(row["median_low"], row["median_high"], divisor)
                 more.append(f"95 % interval {ends}")
             words += f" ({', '.join(more)})"
-        name = metric_name(row, alone=alone)
+        name = metric_name(row, told)
         said = (capital(name), words) if of_one_set else (row["set"], f"{name} {words}")
         found.append(Sentence(*said))
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airpath.analysis.text import differing
 from airpath.report import gallery, sentences
 from airpath.report.page import Section, fill
 from airpath.report.sections.verdicts import GRADES
@@ -55,10 +56,9 @@ def _sentences(material: Material) -> tuple[list[Sentence], list[Sentence]]:
     measured = material.measured
     compared = measured.comparisons
     if compared:
-        places = [(one["flow"], one["hop"], one["direction"]) for one in measured.tested]
-        alone = len(set(places)) == 1
-        supported = [sentences.sentence(one, alone=alone) for one in compared if one.supported]
-        return supported, sentences.not_told_apart(compared, alone=alone)
+        told = differing(measured.tested)
+        supported = [sentences.sentence(one, told) for one in compared if one.supported]
+        return supported, sentences.not_told_apart(compared, told)
     if len(material.entries) > 1 and not measured.main.is_empty():
         return sentences.of_sets(measured.tested_summary, 2 * MOST_SENTENCES), []
     return [sentences.of_run(entry) for entry in material.entries[:MOST_RUNS]], []
