@@ -202,10 +202,18 @@ def test_bit_errors_flip_the_expected_share(airpath: Airpath, any_way: Way) -> N
     received, kernel, run = datagrams(airpath, any_way, "4", "udp", 0, "--set", errors)
     rows = damaged(run).filter(pl.col("direction") == "uplink")
     assert 90 < int(rows["bits"].sum()) < 260
-    sent = {datagram(number, 500) for number in range(400)}
+    sent = {datagram(number, 500): number for number in range(400)}
+    offered = run.path_events("offered").filter(pl.col("direction") == "uplink")
+    pdus = offered.filter(pl.col("bits") == 528 * 8)["pdu"].to_list()
+    flips = dict(rows.select("pdu", "bits").iter_rows())
+    assert len(pdus) == 400
     # The Internet checksum misses two flips that cancel each other (one pair in 32), never one.
-    for data in set(received) - sent:
-        assert min(differing_bits(data, other) for other in sent) >= 2
+    # One of the two may be in the header: in the checksum, or a port.
+    for data in set(received) - set(sent):
+        nearest = min(sent, key=lambda other: differing_bits(data, other))
+        flipped = flips[pdus[sent[nearest]]]
+        assert flipped >= 2
+        assert 1 <= differing_bits(data, nearest) <= flipped
     assert sum(data not in sent for data in received) < 20
     assert len(received) >= 400 - rows.height
     assert kernel["Udp.InCsumErrors"] > 0
