@@ -30,7 +30,9 @@ impl ActiveRun {
         let stream = folder.connect(number).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let mut run = ActiveRun { stream: BufReader::new(stream), about: Value::Null };
-        run.about = run.ask(&Request::Describe {}).ok()?;
+        // A killed run that still closed its socket has left a stale one by now, which another attempt removes.
+        let stale = |_: &Failure| drop(folder.connect(number));
+        run.about = run.ask(&Request::Describe {}).inspect_err(stale).ok()?;
         Some(run)
     }
 
@@ -115,5 +117,28 @@ pub fn find(word: Option<&str>) -> Result<ActiveRun> {
         (Some(run), 0) => Ok(run),
         (Some(_), _) => Err(Failure::usage(format!("several runs match `{word}`; use the number of the run: {known}"))),
         (None, _) => Err(Failure::usage(format!("no active run `{word}`; active runs: {known}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn the_socket_of_a_run_that_ends_while_it_is_asked_is_removed() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("airpath");
+        let folder = Folder::open(&path, true).unwrap();
+        let listener = UnixListener::bind(path.join("1.sock")).unwrap();
+        // The kernel closes the listener of a killed process, and with it what nobody has accepted.
+        let dying = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(listener);
+        });
+        let found = ActiveRun::connect(&folder, 1).is_some();
+        dying.join().unwrap();
+        assert_eq!((found, folder.numbers()), (false, vec![]));
     }
 }
