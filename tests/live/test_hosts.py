@@ -460,7 +460,10 @@ def test_commands_on_several_paths_take_effect_at_one_instant_over_slow_networks
         *("--", "sh", "-c", f"ping -q -i 0.01 server & {line}"),
         user=lab.user,
     )
-    await_true(lambda: all(Path(f"{up}-{name}").exists() for name in names))
+    await_true(
+        lambda: process.poll() is not None or all(Path(f"{up}-{name}").exists() for name in names)
+    )
+    assert process.poll() is None, process.communicate()
     words = ("set", "radio.link.rate=3 Mbit/s", "core.link.rate=9 Mbit/s", "--json")
     told = airpath.run(*words, user=lab.user).check().document()
     up.touch()

@@ -44,6 +44,8 @@ use crate::terminal::say;
 
 /// Number of comparisons of the clocks before a run.
 const PROBES: usize = 32;
+/// Number of hosts to which this one connects at a time: an sshd refuses more than ten that have not logged in.
+const AT_ONCE: usize = 8;
 /// Time for the results of another host's part: its log is finished first.
 const RESULTS: Duration = Duration::from_secs(300);
 
@@ -85,8 +87,8 @@ struct Link {
     parts: Vec<Part>,
     /// The engines of the other parts.
     others: Vec<Other>,
-    /// Delay taken off at the border of this host's part.
-    subtracted: Subtracted,
+    /// Delays taken off at the borders of its parts, once the hosts are known.
+    subtracted: Vec<Subtracted>,
     /// The border to the second part; none where all of the link is here.
     border: Option<Border>,
 }
@@ -98,7 +100,7 @@ impl Link {
             // Links that share a medium are here as a whole.
             let placed = if request.scenario.is_placed() { request.scenario.placement().map_err(usage)? } else { None };
             let parts = placed.unwrap_or_default();
-            Ok(Link { request, parts, others: Vec::new(), subtracted: Subtracted::default(), border: None })
+            Ok(Link { request, parts, others: Vec::new(), subtracted: Vec::new(), border: None })
         };
         run.links()?.into_iter().map(link).collect()
     }
@@ -116,7 +118,7 @@ impl Link {
     /// The request for what is here.
     fn here(&self) -> Result<RunRequest> {
         let Some(here) = self.parts.first() else { return Ok(self.request.clone()) };
-        let mut local = part_of(&self.request, here, self.subtracted)?;
+        let mut local = part_of(&self.request, here, self.subtracted[0])?;
         local.machine = link::machine(&local.scenario)?;
         local.part_of = Some(HERE.into());
         local.server = None;
@@ -360,7 +362,9 @@ fn check(request: &RunRequest) -> Result<()> {
 
 /// Connects to the other hosts of all `links`, compares the clocks, and tells their engines what to run.
 fn prepare_all(links: &mut [Link], install: bool) -> Result<()> {
-    let prepared = links.iter_mut().filter(|link| link.is_placed()).try_for_each(|link| prepare(link, install));
+    // An engine is copied to one host at a time, as several links may go on at one host.
+    let prepared = for_placed(links, if install { 1 } else { AT_ONCE }, |link| connect_to_all(link, install))
+        .and_then(|()| for_placed(links, AT_ONCE, set_up_all));
     if prepared.is_err() {
         let others = links.iter_mut().flat_map(|link| std::mem::take(&mut link.others));
         let endings: Vec<Ending> = others.map(|other| other.connection.hang_up()).collect();
@@ -369,10 +373,25 @@ fn prepare_all(links: &mut [Link], install: bool) -> Result<()> {
     prepared
 }
 
-/// Does that for one link; `others` has the engines whatever comes next.
-fn prepare(link: &mut Link, install: bool) -> Result<()> {
-    let Link { request, parts, others, .. } = link;
-    let subtracted = connect_to_all(request, parts, install, others)?;
+/// Does `work` for the links that go on at other hosts, `at_once` of them at a time.
+fn for_placed(links: &mut [Link], at_once: usize, work: impl Fn(&mut Link) -> Result<()> + Sync) -> Result<()> {
+    let mut placed: Vec<&mut Link> = links.iter_mut().filter(|link| link.is_placed()).collect();
+    placed.chunks_mut(at_once).try_for_each(|links| {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = links.iter_mut().map(|link| scope.spawn(|| work(link))).collect();
+            // All of them end before the first failure counts.
+            let done: Vec<Result<()>> = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect();
+            done.into_iter().collect()
+        })
+    })
+}
+
+/// Tells the engines of the other hosts of `link` what to run.
+fn set_up_all(link: &mut Link) -> Result<()> {
+    let Link { request, parts, others, subtracted, .. } = link;
     let neighbours = neighbours(request, parts)?;
     let behind = neighbours[0].behind.clone().unwrap_or_default();
     let tunnel = behind.udp.as_ref().map(Tunnel::open).transpose()?;
@@ -381,7 +400,6 @@ fn prepare(link: &mut Link, install: bool) -> Result<()> {
         let set_up = set_up(request, other, number, subtracted[number], neighbours[number].clone());
         set_up.map_err(|failure| of_host(&other.part, &failure))?;
     }
-    link.subtracted = subtracted[0];
     Ok(())
 }
 
@@ -391,14 +409,10 @@ fn of_host(part: &Part, failure: &Failure) -> Failure {
     if failure.status() == status::USAGE { Failure::usage(failed) } else { Failure::new(failed) }
 }
 
-/// Connects to the hosts of `parts` but the first and compares their clocks with the one here; `others` has them
-/// whatever comes next. Returns what is taken off the propagation of each part.
-fn connect_to_all(
-    request: &RunRequest,
-    parts: &[Part],
-    install: bool,
-    others: &mut Vec<Other>,
-) -> Result<Vec<Subtracted>> {
+/// Connects to the other hosts of `link` and compares their clocks with the one here; `others` has them whatever comes
+/// next. Finds what is taken off the propagation of each part.
+fn connect_to_all(link: &mut Link, install: bool) -> Result<()> {
+    let Link { request, parts, others, .. } = link;
     let mut subtracted = vec![Subtracted::default(); parts.len()];
     // Packets between two other hosts pass through this one.
     let mut before_ns = 0;
@@ -423,7 +437,8 @@ fn connect_to_all(
     for (part, subtracted) in parts.iter().zip(&subtracted) {
         part_of(request, part, *subtracted)?;
     }
-    Ok(subtracted)
+    link.subtracted = subtracted;
+    Ok(())
 }
 
 /// Compares the clock of the host of `connection` with the one here.

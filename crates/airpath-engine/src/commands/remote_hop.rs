@@ -24,7 +24,7 @@ use crate::cli::{self, Command, ExecArgs};
 use crate::error::{Failure, Result};
 use crate::hosts::Patient;
 use crate::hosts::channel::{Border, Channels, Join};
-use crate::hosts::mouth::SILENCE;
+use crate::hosts::mouth::{PREPARATION, SILENCE};
 use crate::hosts::ssh::COMMAND;
 use crate::hosts::stream::Growing;
 use crate::hosts::transfer::{self, Piece};
@@ -59,7 +59,7 @@ pub fn run() -> Result<i32> {
     line.say(&Word::Hello { protocol: PROTOCOL, airpath_version: env!("CARGO_PKG_VERSION").into(), clock_identity })
         .map_err(failed)?;
     loop {
-        let word = match line.hear() {
+        let word = match line.hear(PREPARATION) {
             Ok(Some(Piece::Word(word))) => word,
             // Whoever connected only wanted to know who is here.
             Ok(None) => return Ok(0),
@@ -108,9 +108,9 @@ impl Line {
         wire::write_frame(&mut self.output, &word.to_frame())
     }
 
-    fn hear(&mut self) -> Result<Option<Piece>> {
+    fn hear(&mut self, patience: Duration) -> Result<Option<Piece>> {
         let failed = |error: io::Error| Failure::new(format!("the connection broke: {error}"));
-        let mut reader = Patient::new(self.input.try_clone().map_err(failed)?, 3 * SILENCE);
+        let mut reader = Patient::new(self.input.try_clone().map_err(failed)?, patience);
         let Some(frame) = wire::read_frame(&mut reader).map_err(failed)? else { return Ok(None) };
         match wire::parse(&frame).map_err(|what| Failure::new(format!("the other engine sent {what}")))? {
             Frame::Word(word) => Ok(Some(Piece::Word(*word))),
@@ -120,7 +120,7 @@ impl Line {
     }
 
     fn hear_piece(&mut self) -> Result<Piece> {
-        self.hear()?.ok_or_else(|| Failure::new("the connection ended"))
+        self.hear(3 * SILENCE)?.ok_or_else(|| Failure::new("the connection ended"))
     }
 
     /// Sends the log of a run as it grows, until whoever asked for it ends the connection, or the folder is gone.

@@ -23,7 +23,7 @@ use nix::sys::socket::{MsgFlags, recv, send};
 
 use super::clocks::Clocks;
 use super::locks::lock;
-use super::mouth::{Mouth, SILENCE, Said};
+use super::mouth::{Mouth, PREPARATION, SILENCE, Said};
 use super::patient::Patient;
 use super::tallies::{Counts, CreditAccount, Tally};
 use super::tunnel::Tunnel;
@@ -199,8 +199,10 @@ impl Incoming {
     /// Hears until the connection ends; why it did.
     fn hear(&mut self) -> String {
         let host = self.shared.host.clone();
+        // The near engine speaks to nobody until all hosts are prepared.
+        let first = if self.clocks.is_none() { PREPARATION } else { SILENCE };
         let input = match self.input.try_clone() {
-            Ok(input) => Patient::new(input, SILENCE),
+            Ok(input) => Patient::new(input, first),
             Err(error) => return format!("host `{host}`: {error}"),
         };
         let mut reader = io::BufReader::with_capacity(1 << 18, input);
@@ -218,6 +220,7 @@ impl Incoming {
                 }
                 Err(error) => return format!("host `{host}`: the connection broke: {error}"),
             };
+            reader.get_mut().set_patience(SILENCE);
             if let Some(direction) = wire::direction_of(&bytes) {
                 if let Err(why) = self.carry(direction, &mut bytes) {
                     return why;

@@ -12,6 +12,9 @@ use super::wire::Word;
 
 /// Time without a word after which the connection counts as cut.
 pub const SILENCE: Duration = Duration::from_secs(10);
+/// Time without a word before a run: the near engine prepares other hosts, and may copy its engine there.
+pub const PREPARATION: Duration = Duration::from_secs(300);
+
 /// Something that the other engine said and that no thread here has dealt with.
 #[derive(Debug, PartialEq)]
 pub enum Said {

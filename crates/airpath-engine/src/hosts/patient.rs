@@ -24,6 +24,11 @@ impl<'a> Patient<'a> {
         Patient { file, patience, until: None }
     }
 
+    /// Changes how long a silence may be.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     /// The same reader, which gives up at once when `until` is readable.
     #[must_use]
     pub fn until(self, until: Option<BorrowedFd<'a>>) -> Patient<'a> {
