@@ -62,6 +62,16 @@ COUNT_FRAMES = """() => {
 }"""
 """Counts frames, and those that came more than 100 ms after the one before."""
 
+COUNT_DRAWINGS = """
+    const clear = CanvasRenderingContext2D.prototype.clearRect;
+    window.drawings = 0;
+    CanvasRenderingContext2D.prototype.clearRect = function (...place) {
+        window.drawings++;
+        return clear.apply(this, place);
+    };
+"""
+"""Counts drawings of curves, each of which clears its picture first."""
+
 COUNT_POINTS = """
     const parse = JSON.parse;
     window.taken = 0;
@@ -72,6 +82,14 @@ COUNT_POINTS = """
     };
 """
 """Counts the points of curves that reach the page."""
+
+SO_FAR = """({
+    ...window.drawn,
+    drawings: window.drawings,
+    taken: window.taken,
+    pictures: document.querySelectorAll("figure canvas").length,
+})"""
+"""Counts so far, of one page."""
 
 WHEN_USEFUL = """
 addEventListener("DOMContentLoaded", () => {
@@ -102,6 +120,7 @@ def follow(browser: Browser, served: Served, number: int) -> Page:
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     page.set_default_timeout(120_000)
     page.add_init_script(COUNT_POINTS)
+    page.add_init_script(COUNT_DRAWINGS)
     page.goto(served.address)
     page.get_by_role("link", name="Drive", exact=True).click()
     page.get_by_role("button", name=f"Follow Run {number}").click()
@@ -129,6 +148,18 @@ def heap_of(page: Page) -> Callable[[], float]:
         return next(float(one["value"]) for one in metrics if one["name"] == "JSHeapUsedSize")
 
     return heap
+
+
+def scripts_of(page: Page) -> Callable[[], float]:
+    """Return a function that gives the processor time of a page's scripts in seconds."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def script() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(float(one["value"]) for one in metrics if one["name"] == "ScriptDuration")
+
+    return script
 
 
 def resident_bytes(pid: int) -> int:
@@ -200,16 +231,23 @@ def live(
 def browsers(
     browser: Browser, count: int, seconds: float, packets_per_s: int = PACKETS_PER_S
 ) -> dict[str, Any]:
-    """Follow a run in many pages at once; return frames of each, the server's share, and losses."""
+    """Follow a run in many pages at once; return frames of each, the server's share, and losses.
+
+    Processor times for each frame and each point hold on a machine with other work, too.
+    """
     with workspace() as served:
-        number = start(served, seconds + 60 + 10 * count, packets_per_s)
+        # The run ends when it is told to: on a busy machine pages take long to open.
+        number = start(served, seconds + 3600, packets_per_s)
         pages = [follow(browser, served, number) for _ in range(count)]
-        before = [page.evaluate("({ ...window.drawn })") for page in pages]
+        scripts = [scripts_of(page) for page in pages]
+        before = [page.evaluate(SO_FAR) for page in pages]
         begin, processor = time.monotonic(), processor_s(served.process.pid)
+        script_s = sum(script() for script in scripts)
         pages[0].wait_for_timeout(seconds * 1e3)
         lasted = time.monotonic() - begin
         used = processor_s(served.process.pid) - processor
-        after = [page.evaluate("({ ...window.drawn })") for page in pages]
+        script_s = sum(script() for script in scripts) - script_s
+        after = [page.evaluate(SO_FAR) for page in pages]
         points = [points_of(page) for page in pages]
         server_bytes = resident_bytes(served.process.pid)
         served.ask("/api/started/measured/stop", {})
@@ -219,12 +257,18 @@ def browsers(
         for page in pages:
             page.context.close()
         made = points_in(served.folder / "results/measured")
-    rates = [(b["frames"] - a["frames"]) / lasted for a, b in zip(before, after, strict=True)]
+    both = list(zip(before, after, strict=True))
+    rates = [(b["frames"] - a["frames"]) / lasted for a, b in both]
+    drawings = [(b["drawings"] - a["drawings"]) / lasted / b["pictures"] for a, b in both]
+    followed = sum(b["taken"] - a["taken"] for a, b in both)
     return {
         "browsers": count,
         "seconds": lasted,
         "frames_per_s": rates,
-        "long_frames": [b["long"] - a["long"] for a, b in zip(before, after, strict=True)],
+        "drawings_per_s": drawings,
+        "long_frames": [b["long"] - a["long"] for a, b in both],
+        "script_ms_per_frame": script_s * 1e3 / lasted / sum(rates),
+        "server_s_per_million_points": used / max(followed, 1) * 1e6,
         "points_per_s": points,
         "points": made,
         "points_lost": [made - one for one in taken],
@@ -326,8 +370,11 @@ def main() -> int:
             one = browsers(browser, asked.browsers, 10 if asked.quick else 60)
             found["browsers"] = one
             print(
-                f"{one['browsers']} browsers: {min(one['frames_per_s']):.1f} frames/s and "
+                f"{one['browsers']} browsers: {min(one['frames_per_s']):.1f} frames/s, "
+                f"{min(one['drawings_per_s']):.1f} drawings/s of each curve and "
                 f"{min(one['points_per_s']):,.0f} points/s in the slowest, "
+                f"{one['script_ms_per_frame']:.2f} ms of scripts for a frame, "
+                f"{one['server_s_per_million_points']:.2f} s of the server for a million points, "
                 f"{one['server_processors']:.2f} processors and "
                 f"{one['server_bytes'] / 1e6:.0f} MB for the server; "
                 f"{sum(one['points_lost']):,} of {one['browsers'] * one['points']:,} points lost"

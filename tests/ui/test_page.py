@@ -203,6 +203,9 @@ def test_the_benchmark_of_the_page_measures(browser: Browser) -> None:
     many = browsers(browser, 2, 2, packets_per_s=200)
     assert len(many["frames_per_s"]) == 2
     assert min(many["frames_per_s"]) > 0
+    assert min(many["drawings_per_s"]) > 0
+    assert many["script_ms_per_frame"] > 0
+    assert many["server_s_per_million_points"] > 0
     assert many["server_processors"] > 0
     assert many["points"] > 0
     assert many["points_lost"] == [0, 0]

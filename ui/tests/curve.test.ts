@@ -46,3 +46,36 @@ test("the oldest points are forgotten singly, and their extremes stay", () => {
   const [late] = curve.part(59.99, 60, 200);
   expect(late.length).toBe(101);
 });
+
+test("a short window late in a long run is as fine as at its begin", () => {
+  const curve = new Curve();
+  const parts = Array.from({ length: 3600 * 10 }, (_, index) => index / 10);
+  for (const begin of parts) {
+    const times = Array.from({ length: 50 }, (_, index) => begin + index / 500);
+    curve.add(times, times.map((time) => Math.sin(time)));
+  }
+  const [times] = curve.part(3590, 3595, 200);
+  expect(times.length).toBeGreaterThan(300);
+  const [long, values] = curve.part(3300, 3600, 200);
+  expect(long.length).toBeGreaterThan(300);
+  expect(Math.max(...values)).toBeCloseTo(1, 3);
+});
+
+test("what is older than the longest window is forgotten, and silence is empty", () => {
+  const curve = new Curve();
+  const many = Array.from({ length: 20_000 }, (_, index) => index / 1000);
+  curve.add(many, many.map(() => 5));
+  curve.add([500], [7]);
+  expect(curve.part(0, 499, 100)[0]).toEqual([]);
+  expect(curve.part(490, 510, 100)).toEqual([[19.999, 500], [5, 7]]);
+});
+
+test("a point that comes late stands in its stretch", () => {
+  const curve = new Curve();
+  const many = Array.from({ length: 19_000 }, (_, index) => 10 + index / 1000);
+  curve.add(many, many.map(() => 1));
+  curve.add([9.5, 15], [9, 8]);
+  const [times, values] = curve.part(9, 29, 100);
+  expect(values[0]).toBe(9);
+  expect(times[values.indexOf(8)]).toBeCloseTo(15, 0);
+});

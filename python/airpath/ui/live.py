@@ -1,33 +1,17 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""Active runs as the page follows them: new rows of their logs, their verdict, their control."""
+"""Active runs: which there are, their state and verdict, their control."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 from airpath import control
-from airpath.facts import FILES
 from airpath.ui.errors import UiError
-from airpath.ui.feed import Feed, tcp_curves
-from airpath.ui.tail import NoTailError, Tail
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
-
-LOOK_EVERY_S = 0.1
-"""Time between two looks at a log."""
-VERDICT_EVERY = 10
-"""Number of looks from one question for the verdict to the next."""
-LOOKS_AFTER_END = 60
-"""Number of looks at the log of a run that answers no more until it counts as killed: a run that
-ends answers no more before its log has its end mark."""
-WAIT_FOR_LOG_S = 20.0
-"""Maximum time until a run has begun its log."""
 
 
 def active() -> list[dict[str, Any]]:
@@ -89,82 +73,8 @@ def command(number: int, ask: dict[str, Any]) -> dict[str, Any]:
     return {"t": effect.time_ns / 1e9, "state": effect.state, "users": dict(effect.user_states)}
 
 
-async def follow(
-    folder: Path, number: int | None, extra: Callable[[], dict[str, Any]] = dict
-) -> AsyncIterator[bytes]:
-    """Give what is new in a run, a line of JSON at a time, until it ends.
-
-    Args:
-        folder: the run's folder.
-        number: its number, for its verdict; None for a run that cannot be asked.
-        extra: what else to tell at each look, where it changes.
-
-    """
-    events = await _opened(folder / FILES["events"], WAIT_FOR_LOG_S)
-    if events is None:
-        yield _line({"error": f"{folder.name}: the run has no log of events; start it with --out"})
-        return
-    tcp: Tail | None = None
-    feed = Feed()
-    looks, silent, alive = 0, 0, number is not None
-    told: dict[str, Any] = {}
-    try:
-        while True:
-            ask = looks % VERDICT_EVERY == 0
-            if ask and number is not None:
-                alive = await asyncio.to_thread(_alive, number)
-            try:
-                rows = await asyncio.to_thread(events.new_rows)
-                silent = 0 if alive or rows.height else silent + 1
-                last = events.ended or silent > LOOKS_AFTER_END
-                update: dict[str, Any] = {}
-                if rows.height or last or ask:
-                    update = dict(await asyncio.to_thread(feed.add, rows, last=last))
-                if tcp is None and ask:
-                    tcp = await _opened(folder / FILES["tcp_state"], 0)
-                if tcp is not None and not tcp.ended:
-                    more = tcp_curves(await asyncio.to_thread(tcp.new_rows))
-                    update.setdefault("curves", {}).update(more)
-            except NoTailError as error:
-                yield _line({"error": str(error)})
-                return
-            if ask and alive and number is not None:
-                update["live"] = await asyncio.to_thread(_state, number)
-            now = extra()
-            if now != told:
-                told = now
-                update.update(now)
-            if update:
-                yield _line(update)
-            if last:
-                # A killed run never marks the end of its log.
-                yield _line({"ended": True, "killed": not events.ended})
-                return
-            looks += 1
-            await asyncio.sleep(0 if events.behind else LOOK_EVERY_S)
-    finally:
-        events.close()
-        if tcp is not None:
-            tcp.close()
-
-
-async def _opened(path: Path, patience_s: float) -> Tail | None:
-    waited = 0.0
-    while True:
-        try:
-            tail = Tail.open(path)
-        except NoTailError:
-            return None
-        except OSError:
-            if waited >= patience_s:
-                return None
-        else:
-            return tail
-        await asyncio.sleep(LOOK_EVERY_S)
-        waited += LOOK_EVERY_S
-
-
-def _alive(number: int) -> bool:
+def alive(number: int) -> bool:
+    """Return whether a run still answers."""
     try:
         control.Run.of_number(number).close()
     except control.ControlError:
@@ -172,7 +82,7 @@ def _alive(number: int) -> bool:
     return True
 
 
-def _state(number: int) -> dict[str, Any]:
+def state(number: int) -> dict[str, Any]:
     """Return the state in force and the verdict so far."""
     try:
         with control.Run.of_number(number) as run:
@@ -187,7 +97,3 @@ def _state(number: int) -> dict[str, Any]:
         "verdict": verdict.grade,
         "reasons": list(verdict.reasons),
     }
-
-
-def _line(update: dict[str, Any]) -> bytes:
-    return json.dumps(update, separators=(",", ":"), allow_nan=False).encode() + b"\n"

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 
 from airpath.ui.drives import Drives
 from airpath.ui.errors import UiError
+from airpath.ui.follows import Follows
 from airpath.ui.guard import Guard
 from airpath.ui.launch import Launcher
 from airpath.ui.plans import Plans
@@ -69,7 +70,7 @@ def app(setting: Setting) -> Guard:
     )
     state = inner.state
     state.workspace, state.launcher, state.queue = workspace, launcher, queue
-    state.drives, state.plans = drives, plans
+    state.drives, state.plans, state.follows = drives, plans, Follows()
     state.token, state.accounts = setting.token, setting.accounts
     names = [f"{name}:{setting.port}" for name in LOOPBACK]
     if setting.accounts is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
@@ -49,7 +49,8 @@ class Tail:
 
     path: Path
     _descriptor: int
-    _position: int = 0
+    position: int = 0
+    """Place in the log up to which it was read."""
     _schema: bytes = b""
     _dictionaries: list[bytes] = field(default_factory=list)
     _complete: pl.DataFrame | None = None
@@ -84,8 +85,17 @@ class Tail:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def new_rows(self) -> pl.DataFrame:
+    def fork(self) -> Self:
+        """Return another reader of the same log, which goes on from here."""
+        return replace(
+            self, _descriptor=os.dup(self._descriptor), _dictionaries=[*self._dictionaries]
+        )
+
+    def new_rows(self, until: int | None = None) -> pl.DataFrame:
         """Return the rows that came since the last look.
+
+        Args:
+            until: the place of a message beyond which nothing is read.
 
         Raises:
             NoTailError: the log is damaged.
@@ -96,15 +106,16 @@ class Tail:
             return frame
         try:
             for size in (MOST_BYTES_AT_ONCE, MOST_MESSAGE_BYTES):
-                block = os.pread(self._descriptor, size, self._position)
+                most = size if until is None else min(size, max(0, until - self.position))
+                block = os.pread(self._descriptor, most, self.position)
                 self.behind = len(block) == size
                 end, batches = self._messages(block)
                 if end or not self.behind:
                     break
         except DamagedError as error:
-            raise NoTailError(f"{self.path}: at byte {self._position}: {error}") from error
+            raise NoTailError(f"{self.path}: at byte {self.position}: {error}") from error
         self.behind &= end > 0
-        self._position += end
+        self.position += end
         if not batches or not self._schema:
             return pl.DataFrame()
         whole = io.BytesIO(b"".join((self._schema, *self._dictionaries, *batches, END_OF_STREAM)))

@@ -1,17 +1,25 @@
-// One curve of a live view: all points go into stretches of time, each with its least and greatest
-// value, so that drawing costs the same whatever comes. The latest points are kept singly too, for
-// windows so short that single points can be seen.
+// One curve of a live view. All points go into stretches of time, each with its least and greatest value,
+// so that drawing costs the same whatever comes. The latest points are kept singly too, for windows so short
+// that single points can be seen. What is older than the longest window is forgotten.
 
-const MOST_RAW = 1 << 18;
-const MOST_STRETCHES = 1 << 15;
+/** Longest window that a curve is drawn in. */
+export const MOST_WINDOW_S = 300;
+const STRETCH_S = 0.01;
+const FIRST_SIZE = 1 << 10;
+const MOST_RAW = 1 << 13;
+/** The next power of two above the stretches of the longest window. */
+const MOST_STRETCHES = 1 << Math.ceil(Math.log2(MOST_WINDOW_S / STRETCH_S));
 
 export class Curve {
-  private times = new Float64Array(1024);
-  private values = new Float64Array(1024);
+  private times = new Float64Array(FIRST_SIZE);
+  private values = new Float64Array(FIRST_SIZE);
   private first = 0;
   private count = 0;
-  private width = 0.001;
-  private stretches = new Map<number, [number, number]>();
+  /** Least and greatest values of stretches, each at the place of its number modulo the size. */
+  private low = new Float32Array(FIRST_SIZE).fill(Infinity);
+  private high = new Float32Array(FIRST_SIZE).fill(-Infinity);
+  private oldest = Infinity;
+  private newest = -Infinity;
 
   get length(): number {
     return this.count;
@@ -31,13 +39,13 @@ export class Curve {
       const time = times[index]!;
       const value = values[index]!;
       this.push(time, value);
-      const stretch = Math.floor(time / this.width);
-      const known = this.stretches.get(stretch);
-      if (!known) this.stretches.set(stretch, [value, value]);
-      else if (value < known[0]) known[0] = value;
-      else if (value > known[1]) known[1] = value;
+      const stretch = Math.floor(time / STRETCH_S);
+      if (stretch !== this.newest) this.reach(stretch);
+      if (stretch < this.oldest) continue;
+      const place = stretch & (this.low.length - 1);
+      if (value < this.low[place]!) this.low[place] = value;
+      if (value > this.high[place]!) this.high[place] = value;
     }
-    while (this.stretches.size > MOST_STRETCHES) this.coarsen();
   }
 
   private push(time: number, value: number): void {
@@ -59,42 +67,55 @@ export class Curve {
     this.first = 0;
   }
 
-  private coarsen(): void {
-    this.width *= 2;
-    const coarse = new Map<number, [number, number]>();
-    for (const [stretch, [low, high]] of this.stretches) {
-      const place = Math.floor(stretch / 2);
-      const known = coarse.get(place);
-      if (known) coarse.set(place, [Math.min(known[0], low), Math.max(known[1], high)]);
-      else coarse.set(place, [low, high]);
+  /** Makes room for a stretch, and empties those between it and the ones before. */
+  private reach(stretch: number): void {
+    if (this.newest === -Infinity) [this.oldest, this.newest] = [stretch, stretch];
+    if (stretch <= this.newest) {
+      if (this.newest - stretch < this.low.length) this.oldest = Math.min(this.oldest, stretch);
+      return;
     }
-    this.stretches = coarse;
+    while (stretch - this.oldest >= this.low.length && this.low.length < MOST_STRETCHES) this.widen();
+    const size = this.low.length;
+    for (let each = Math.max(this.newest + 1, stretch - size + 1); each <= stretch; each++) {
+      this.low[each & (size - 1)] = Infinity;
+      this.high[each & (size - 1)] = -Infinity;
+    }
+    this.newest = stretch;
+    this.oldest = Math.max(this.oldest, stretch - size + 1);
+  }
+
+  private widen(): void {
+    const size = this.low.length;
+    const wider = (old: Float32Array, empty: number) => {
+      const grown = new Float32Array(size * 2).fill(empty);
+      for (let each = this.oldest; each <= this.newest; each++) grown[each & (size * 2 - 1)] = old[each & (size - 1)]!;
+      return grown;
+    };
+    [this.low, this.high] = [wider(this.low, Infinity), wider(this.high, -Infinity)];
   }
 
   /** Points between two times: all of them, or at most two in each of `columns` stretches. */
   part(begin: number, end: number, columns: number): [number[], number[]] {
     const raw = this.raw(begin, end, columns * 2);
     if (raw) return raw;
-    const wide = Math.max(this.width, (end - begin) / columns);
-    const step = Math.ceil(wide / this.width);
+    const step = Math.max(1, Math.ceil((end - begin) / columns / STRETCH_S));
     const times: number[] = [];
     const values: number[] = [];
-    const from = Math.floor(begin / this.width / step) * step;
-    const until = Math.ceil(end / this.width);
-    for (let stretch = from; stretch < until; stretch += step) {
+    const mask = this.low.length - 1;
+    const until = Math.min(this.newest + 1, Math.ceil(end / STRETCH_S));
+    for (let stretch = Math.floor(begin / STRETCH_S / step) * step; stretch < until; stretch += step) {
       let low = Infinity;
       let high = -Infinity;
-      for (let inner = stretch; inner < stretch + step; inner++) {
-        const known = this.stretches.get(inner);
-        if (!known) continue;
-        low = Math.min(low, known[0]);
-        high = Math.max(high, known[1]);
+      const last = Math.min(stretch + step, until);
+      for (let inner = Math.max(stretch, this.oldest); inner < last; inner++) {
+        if (this.low[inner & mask]! < low) low = this.low[inner & mask]!;
+        if (this.high[inner & mask]! > high) high = this.high[inner & mask]!;
       }
       if (low > high) continue;
-      times.push(stretch * this.width);
+      times.push(stretch * STRETCH_S);
       values.push(low);
       if (high > low) {
-        times.push((stretch + step / 2) * this.width);
+        times.push((stretch + step / 2) * STRETCH_S);
         values.push(high);
       }
     }
@@ -105,22 +126,28 @@ export class Curve {
    * not all are kept. */
   private raw(begin: number, end: number, most: number): [number[], number[]] | null {
     if (this.count === MOST_RAW && (this.times[this.first] ?? 0) > begin) return null;
-    let low = 0;
-    let high = this.count;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.times[(this.first + middle) % this.times.length]! < begin) low = middle + 1;
-      else high = middle;
-    }
+    const low = Math.max(0, this.before(begin) - 1);
+    if (low + most < this.count && this.times[(this.first + low + most) % this.times.length]! <= end) return null;
     const times: number[] = [];
     const values: number[] = [];
-    for (let index = Math.max(0, low - 1); index < this.count; index++) {
+    for (let index = low; index < this.count; index++) {
       const place = (this.first + index) % this.times.length;
       if (this.times[place]! > end) break;
-      if (times.length > most) return null;
       times.push(this.times[place]!);
       values.push(this.values[place]!);
     }
     return [times, values];
+  }
+
+  /** Number of the points before a time. */
+  private before(time: number): number {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.times[(this.first + middle) % this.times.length]! < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }

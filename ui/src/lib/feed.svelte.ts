@@ -6,6 +6,8 @@ import { Curve } from "./curve";
 import type { Mark, Update } from "./types";
 
 const MOST_MARKS = 4000;
+/** Numbers change no more often than they can be read. */
+const TELL_EVERY_MS = 250;
 
 export class Feed {
   curves = new Map<string, Curve>();
@@ -14,8 +16,8 @@ export class Feed {
   /** Counts up with each change, for drawings that look once a frame. */
   version = 0;
   names = $state<string[]>([]);
-  drops = $state<Record<string, number>>({});
-  counts = $state<Record<string, number>>({});
+  drops = $state.raw<Record<string, number>>({});
+  counts = $state.raw<Record<string, number>>({});
   state = $state<string | null>(null);
   users = $state<Record<string, string>>({});
   verdict = $state("");
@@ -29,6 +31,8 @@ export class Feed {
   /** Counts up with each change of a state or a parameter, whoever made it. */
   changes = $state(0);
   rate = $state(0);
+  private latest: { drops: Record<string, number>; counts: Record<string, number> } = { drops: {}, counts: {} };
+  private told = -Infinity;
   private points = 0;
   private since = performance.now();
   /** Time of arrival of the last update, to let the window move on between updates. */
@@ -61,8 +65,7 @@ export class Feed {
     if (update.marks?.length) this.marks = [...this.marks, ...update.marks].slice(-MOST_MARKS);
     if (update.marks?.some((mark) => mark.kind !== "dropped")) this.changes++;
     if (update.drive) [this.drive, this.driveArrived] = [update.drive, performance.now()];
-    if (update.drops) this.drops = update.drops;
-    if (update.counts) this.counts = update.counts;
+    this.latest = { ...this.latest, ...(update.drops && { drops: update.drops }), ...(update.counts && { counts: update.counts }) };
     if (update.live && !update.live.gone) {
       this.state = update.live.state ?? null;
       this.users = update.live.users ?? {};
@@ -71,6 +74,10 @@ export class Feed {
     }
     if (update.ended) [this.ended, this.killed] = [true, update.killed ?? false];
     const now = performance.now();
+    if (now - this.told >= TELL_EVERY_MS || this.ended) {
+      ({ drops: this.drops, counts: this.counts } = this.latest);
+      this.told = now;
+    }
     if (now - this.since >= 1000) {
       this.rate = (this.points / (now - this.since)) * 1000;
       [this.points, this.since] = [0, now];

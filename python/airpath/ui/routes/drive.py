@@ -20,6 +20,7 @@ from airpath.ui.routes.answer import answered, body, text, workspace_of
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from airpath.ui.follows import Follows
     from airpath.ui.launch import Launcher
 
 
@@ -86,7 +87,8 @@ async def follow(request: Request) -> Response:
         )
     playing = _drives(request)
     folder = Path(runs[number]["logs"])
-    lines = live.follow(folder, number, lambda: {"drive": playing.status(number)})
+    follows: Follows = request.app.state.follows
+    lines = follows.follow(folder, number, lambda: {"drive": playing.status(number)})
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
