@@ -83,11 +83,16 @@ pub fn run_links(
             let mut begun = begun.into_iter().flatten();
             let outcomes = carried.into_iter().zip(writers).zip(links).map(|((carried, writer), link)| {
                 let manifest = begun.next();
-                carried.map(|carried| carried.with(writer)).inspect_err(|_| {
-                    if let Some(manifest) = manifest {
-                        write_manifest(link, &Manifest { status: Status::Failed, ..manifest });
+                match carried {
+                    Ok(carried) => Ok(carried.with(writer)),
+                    Err(failure) => {
+                        drop(writer.finish());
+                        if let Some(manifest) = manifest {
+                            write_manifest(link, &Manifest { status: Status::Failed, ..manifest });
+                        }
+                        Err(failure)
                     }
-                })
+                }
             });
             Ok(outcomes.collect())
         }
@@ -302,7 +307,12 @@ fn carry_out<'a>(
     if stopped.iter().all(|(finished, _)| finished.lost.is_some())
         && let Some((error, gone)) = stopped.first().and_then(|(finished, _)| finished.lost.as_ref()).zip(gone.first())
     {
-        return Err(why_lost(error, gone));
+        let failure = why_lost(error, gone);
+        // What came before belongs to the log.
+        for (finished, _) in stopped {
+            finished.recorder.finish(finished.ended);
+        }
+        return Err(failure);
     }
     for ((((link, manifest), recorded), (mut finished, report)), (results, commands)) in
         ready.iter().zip(manifests).zip(recorded).zip(stopped).zip(ended?)
@@ -312,6 +322,7 @@ fn carry_out<'a>(
         let losses = PortLosses::read(&mut finished.ports);
         if let Some(error) = &finished.lost {
             carried.push(Err(why_lost(error, &gone[carried.len()])));
+            finished.recorder.finish(finished.ended);
             continue;
         }
         let news = std::mem::take(&mut news[carried.len()]);
