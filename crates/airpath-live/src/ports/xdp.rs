@@ -176,9 +176,14 @@ impl Surroundings {
     }
 }
 
-/// True if frames of the interface do not fit the smaller chunk.
+/// Bytes that the longest frame of the interface takes of a chunk.
+fn frame_bytes(frames: Frames) -> usize {
+    frames.mtu_bytes as usize + LINK_BYTES + HEADROOM_BYTES
+}
+
+/// True if frames of the interface do not fit the larger chunk.
 fn frames_are_long(frames: Frames) -> bool {
-    frames.mtu_bytes as usize + LINK_BYTES + HEADROOM_BYTES > CHUNK_BYTES[1]
+    frame_bytes(frames) > CHUNK_BYTES[1]
 }
 
 /// Attaches the program, and opens a socket on each queue.
@@ -192,8 +197,7 @@ fn begin(
     let redirection =
         Redirection::begin(link_index, most_queues).map_err(|(step, error)| explain_program(name, step, error))?;
     let is_generic = redirection.mode == Mode::Generic;
-    let frame_bytes = frames.mtu_bytes as usize + LINK_BYTES + HEADROOM_BYTES;
-    let chunk_bytes = if frame_bytes <= CHUNK_BYTES[0] { CHUNK_BYTES[0] } else { CHUNK_BYTES[1] };
+    let chunk_bytes = if frame_bytes(frames) <= CHUNK_BYTES[0] { CHUNK_BYTES[0] } else { CHUNK_BYTES[1] };
     let shared = RECEIVED_FRAMES / surroundings.queues.unwrap_or(1);
     let received_frames = shared.next_power_of_two().clamp(LEAST_RECEIVED_FRAMES, RECEIVED_FRAMES);
     let mut queues = Vec::new();
@@ -235,7 +239,8 @@ fn explain_program(name: &str, step: ProgramStep, error: io::Error) -> LiveError
     match (step, error.raw_os_error()) {
         (_, Some(libc::EPERM | libc::EACCES)) => LiveError::Forbidden(format!(
             "AF_XDP on {name}: the kernel lets this process load no program ({error}): that takes CAP_BPF and \
-             CAP_NET_ADMIN over the host; run the command as root of the host, or leave out --socket af-xdp"
+             CAP_NET_ADMIN over the host (run the command as root of the host) and, before Linux 5.11, locked memory \
+             (`ulimit -l unlimited`); or leave out --socket af-xdp"
         )),
         (ProgramStep::Attach, Some(libc::EBUSY | libc::EEXIST)) => LiveError::Request(format!(
             "{name} has an XDP program already, perhaps of another gateway (`ip -details link show {name}` tells); \

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use bytes::BytesMut;
 
 use super::program::{MARK, STAMP_BYTES};
-use super::ring::{Emptied, Filled, Frames};
+use super::ring::{Emptied, Filled, Frames, Ring};
 use crate::ports::{LONGEST_PACKET_BYTES, would_block};
 
 /// Frames that a socket may have under way to the interface.
@@ -124,8 +124,8 @@ impl Queue {
         // SAFETY: offsets are numbers, for which zeros are valid.
         let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
         get(&socket, libc::XDP_MMAP_OFFSETS, &mut offsets)?;
-        let mut fill = Filled::new(&socket, libc::XDP_UMEM_PGOFF_FILL_RING as _, offsets.fr, received_frames)?;
-        let received = Emptied::new(&socket, libc::XDP_PGOFF_RX_RING as _, offsets.rx, received_frames)?;
+        let mut fill = Filled(Ring::new(&socket, libc::XDP_UMEM_PGOFF_FILL_RING as _, offsets.fr, received_frames)?);
+        let received = Emptied(Ring::new(&socket, libc::XDP_PGOFF_RX_RING as _, offsets.rx, received_frames)?);
         let chunk = |number: u32| u64::from(number) * chunk_bytes as u64;
         (0..received_frames).map(chunk).for_each(|at| fill.push(at));
         fill.publish();
@@ -133,8 +133,8 @@ impl Queue {
         let sending = match sends {
             false => None,
             true => Some(Sending {
-                ring: Filled::new(&socket, libc::XDP_PGOFF_TX_RING as _, offsets.tx, SENT_FRAMES)?,
-                completed: Emptied::new(&socket, completion_ring, offsets.cr, SENT_FRAMES)?,
+                ring: Filled(Ring::new(&socket, libc::XDP_PGOFF_TX_RING as _, offsets.tx, SENT_FRAMES)?),
+                completed: Emptied(Ring::new(&socket, completion_ring, offsets.cr, SENT_FRAMES)?),
                 free: (received_frames..received_frames + SENT_FRAMES).map(chunk).collect(),
             }),
         };

@@ -96,7 +96,7 @@ impl Frames {
 
 /// The part that both kinds of rings have.
 #[derive(Debug)]
-struct Ring<T> {
+pub(super) struct Ring<T> {
     mapping: Mapping,
     place: libc::xdp_ring_offset,
     entries: u32,
@@ -108,7 +108,16 @@ struct Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    fn new(socket: &OwnedFd, kind: libc::off_t, place: libc::xdp_ring_offset, entries: u32) -> io::Result<Self> {
+    /// The ring of `socket` that the kernel knows as `kind`.
+    ///
+    /// # Errors
+    /// The kernel's, when there is no memory.
+    pub(super) fn new(
+        socket: &OwnedFd,
+        kind: libc::off_t,
+        place: libc::xdp_ring_offset,
+        entries: u32,
+    ) -> io::Result<Self> {
         let bytes = place.desc as usize + entries as usize * size_of::<T>();
         let mapping = Mapping::new(bytes, libc::MAP_SHARED, socket.as_raw_fd(), kind)?;
         assert!(entries.is_power_of_two(), "a ring of {entries} entries");
@@ -129,18 +138,9 @@ impl<T: Copy> Ring<T> {
 
 /// A ring that is filled here and emptied by the kernel.
 #[derive(Debug)]
-pub(super) struct Filled<T>(Ring<T>);
+pub(super) struct Filled<T>(pub(super) Ring<T>);
 
 impl<T: Copy> Filled<T> {
-    pub(super) fn new(
-        socket: &OwnedFd,
-        kind: libc::off_t,
-        place: libc::xdp_ring_offset,
-        entries: u32,
-    ) -> io::Result<Self> {
-        Ring::new(socket, kind, place, entries).map(Self)
-    }
-
     /// Number of entries for which there is room.
     pub(super) fn room(&mut self) -> u32 {
         self.0.entries - self.unread()
@@ -177,18 +177,9 @@ impl<T: Copy> Filled<T> {
 
 /// A ring that the kernel fills and that is emptied here.
 #[derive(Debug)]
-pub(super) struct Emptied<T>(Ring<T>);
+pub(super) struct Emptied<T>(pub(super) Ring<T>);
 
 impl<T: Copy> Emptied<T> {
-    pub(super) fn new(
-        socket: &OwnedFd,
-        kind: libc::off_t,
-        place: libc::xdp_ring_offset,
-        entries: u32,
-    ) -> io::Result<Self> {
-        Ring::new(socket, kind, place, entries).map(Self)
-    }
-
     /// Number of entries that wait.
     pub(super) fn waiting(&mut self) -> u32 {
         if self.0.other == self.0.own {
