@@ -53,6 +53,7 @@ use waiter::{Waiter, Wake};
 
 use crate::clock;
 use crate::scheduling::ThreadUsage;
+use crate::series;
 use crate::watchdog;
 
 /// Slabs are large enough for a burst of super-packets, small enough for the second-level cache.
@@ -280,6 +281,8 @@ impl EngineLoop {
             self.pool.prepare(SLABS_AT_START);
             crate::ports::prepare_thread();
         }
+        // Of an earlier loop of this thread.
+        series::forget_received();
         let mut spin = Spin::new(self.spin_policy, clock::monotonic_ns());
         let mut readable: Vec<u32> = Vec::new();
         let mut report = LoopReport::default();
@@ -634,7 +637,11 @@ impl EngineLoop {
                 let mut reading =
                     Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
                 for side in 0..link.ports().len() {
+                    // What came with the wait, then what has come since.
                     link.read(side, &mut reading)?;
+                    if still {
+                        link.read(side, &mut reading)?;
+                    }
                 }
                 link.drive(received, clock)?;
                 if link.driven_to() >= received {

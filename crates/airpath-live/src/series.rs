@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 mod deferred;
+mod received;
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -17,6 +18,9 @@ use nix::sys::epoll::EpollEvent;
 use nix::sys::time::TimeSpec;
 
 pub use deferred::{LostFrames, defer, send_deferred};
+#[cfg(test)]
+pub use received::receive_now;
+pub use received::{Taken, forget_received, has_received, leave_alone, take};
 
 /// Number of the call: see `6-series.patch` in `crates/airpath-warp/kernel/`.
 const SERIES: libc::c_long = 0x6169_7270;
@@ -60,8 +64,8 @@ fn epoll_wait(epoll: BorrowedFd<'_>, events: &mut [EpollEvent], timeout_ms: libc
     Call::new(libc::SYS_epoll_wait, [libc::c_long::from(epoll.as_raw_fd()), at, length, timeout_ms.into()])
 }
 
-/// Sends what is [deferred](defer), sleeps until `until_ns` of CLOCK_MONOTONIC, then asks what is ready in the set
-/// `epoll`, in one call. Returns the number of `events` that were written.
+/// Sends what is [deferred](defer), sleeps until `until_ns` of CLOCK_MONOTONIC, asks what is ready in the set `epoll`,
+/// and receives what can then be [taken](take), in one call. Returns the number of `events` that were written.
 ///
 /// # Errors
 /// `ENOSYS` where the kernel has no such call, and then nothing was sent; `EINTR` when a signal cut the sleep short.
@@ -83,8 +87,9 @@ pub fn nap_and_poll(until_ns: u64, epoll: BorrowedFd<'_>, events: &mut [EpollEve
     Ok(polled?)
 }
 
-/// Sends what is [deferred](defer), sets `timer` to `until_ns` of its clock if given, and waits until something is
-/// ready in the set `epoll`, in one call. Returns the number of `events` that were written.
+/// Sends what is [deferred](defer), sets `timer` to `until_ns` of its clock if given, waits until something is ready in
+/// the set `epoll`, and receives what can then be [taken](take), in one call. Returns the number of `events` that were
+/// written.
 ///
 /// # Errors
 /// `ENOSYS` where the kernel has no such call, and then nothing was sent; `EINTR` when a signal cut the sleep short.

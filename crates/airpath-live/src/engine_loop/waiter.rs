@@ -8,7 +8,7 @@
 //! arming it makes nothing later; what is still late is measured, never fed back into the model.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -37,6 +37,14 @@ const STEP: u64 = u64::MAX - 2;
 const LEAST_EVENTS: usize = 64;
 const MOST_EVENTS: usize = 2_048;
 
+/// A port of the set.
+struct WatchedPort {
+    descriptor: RawFd,
+    number: u32,
+    /// False while the loop leaves it alone.
+    watched: bool,
+}
+
 /// An epoll set with a timer in it.
 pub struct Waiter {
     epoll: Epoll,
@@ -48,8 +56,7 @@ pub struct Waiter {
     /// True if it has rung and nobody has asked.
     stepped: bool,
     events: Vec<EpollEvent>,
-    /// Number of ports.
-    ports: usize,
+    ports: Vec<WatchedPort>,
     /// Frames are deferred until the next wait.
     defers: bool,
     /// False if the kernel takes no system calls in series.
@@ -78,7 +85,7 @@ impl Waiter {
             step_notifier,
             stepped: false,
             events: vec![EpollEvent::empty(); LEAST_EVENTS],
-            ports: 0,
+            ports: Vec::new(),
             defers: false,
             takes_series: false,
         })
@@ -95,9 +102,9 @@ impl Waiter {
     /// # Errors
     /// The kernel's.
     pub fn add_port(&mut self, port: BorrowedFd<'_>, number: u32) -> io::Result<()> {
-        self.ports += 1;
+        self.ports.push(WatchedPort { descriptor: port.as_raw_fd(), number, watched: true });
         // A port that one look leaves out is read late.
-        self.events.resize(self.ports.clamp(LEAST_EVENTS, MOST_EVENTS), EpollEvent::empty());
+        self.events.resize(self.ports.len().clamp(LEAST_EVENTS, MOST_EVENTS), EpollEvent::empty());
         Ok(self.epoll.add(port, EpollEvent::new(EpollFlags::EPOLLIN, u64::from(number)))?)
     }
 
@@ -105,15 +112,28 @@ impl Waiter {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn watch_port(&self, port: BorrowedFd<'_>, number: u32, watch: bool) -> io::Result<()> {
+    pub fn watch_port(&mut self, port: BorrowedFd<'_>, number: u32, watch: bool) -> io::Result<()> {
+        self.note_watched(port, watch);
         let flags = if watch { EpollFlags::EPOLLIN } else { EpollFlags::empty() };
         Ok(self.epoll.modify(port, &mut EpollEvent::new(flags, u64::from(number)))?)
     }
 
     /// Waits for `port` no more. One whose interface is gone would wake the loop for ever.
-    pub fn forget_port(&self, port: BorrowedFd<'_>) {
+    pub fn forget_port(&mut self, port: BorrowedFd<'_>) {
+        self.note_watched(port, false);
         // ENOENT: it is forgotten already.
         let _ = self.epoll.delete(port);
+    }
+
+    fn note_watched(&mut self, port: BorrowedFd<'_>, watched: bool) {
+        let same = |known: &&mut WatchedPort| known.descriptor == port.as_raw_fd();
+        self.ports.iter_mut().filter(same).for_each(|known| known.watched = watched);
+        series::leave_alone(port, !watched);
+    }
+
+    /// Ports that are watched.
+    fn watched(&self) -> impl Iterator<Item = &WatchedPort> {
+        self.ports.iter().filter(|port| port.watched)
     }
 
     /// Sleeps until `until_ns` (CLOCK_MONOTONIC; `u64::MAX` for ever) or until something is readable,
@@ -123,6 +143,10 @@ impl Waiter {
     /// # Errors
     /// The kernel's; an interruption by a signal is not one.
     pub fn sleep(&mut self, until_ns: u64, woken: impl FnMut(Wake)) -> io::Result<bool> {
+        if self.defers && series::has_received(self.watched().map(|port| port.descriptor)) {
+            // Something can be read, and the kernel does not know it.
+            return self.poll(woken).map(|()| false);
+        }
         let until = (until_ns != self.armed_ns).then_some(until_ns);
         self.armed_ns = until_ns;
         if let Some(result) = self
@@ -240,6 +264,10 @@ impl Waiter {
                 port => woken(Wake::Port(port as u32)),
             }
         }
+        if self.defers {
+            let received = self.watched().filter(|port| series::has_received([port.descriptor].into_iter()));
+            received.for_each(|port| woken(Wake::Port(port.number)));
+        }
         Ok(false)
     }
 }
@@ -249,6 +277,7 @@ mod tests {
     use super::*;
     use crate::clock::monotonic_ns;
     use nix::sys::eventfd::{EfdFlags, EventFd};
+    use std::os::unix::net::UnixDatagram;
 
     fn waiter() -> (Waiter, EventFd, EventFd) {
         let make = || EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).unwrap();
@@ -320,6 +349,32 @@ mod tests {
         let mut woken = 0;
         waiter.poll(|_| woken += 1).unwrap();
         assert_eq!(woken, 198);
+    }
+
+    #[test]
+    fn what_a_series_has_received_can_be_read() {
+        let (mut waiter, ..) = waiter();
+        let (port, its_end) = UnixDatagram::pair().unwrap();
+        waiter.add_port(port.as_fd(), 4).unwrap();
+        waiter.heed_deferred();
+        its_end.send(b"packet").unwrap();
+        assert_eq!(series::receive_now(&[port.as_raw_fd()]), 1);
+        // The kernel has nothing any more.
+        assert_eq!(slept(&mut waiter, u64::MAX), [Wake::Port(4)]);
+        let mut woken = Vec::new();
+        waiter.nap_and_poll(0, |wake| woken.push(wake)).unwrap();
+        assert_eq!(woken, [Wake::Port(4)]);
+        // A port that is left alone keeps it.
+        waiter.watch_port(port.as_fd(), 4, false).unwrap();
+        assert_eq!(slept(&mut waiter, monotonic_ns() + 1_000_000), []);
+        assert_eq!(series::receive_now(&[port.as_raw_fd()]), 0);
+        waiter.watch_port(port.as_fd(), 4, true).unwrap();
+        assert_eq!(slept(&mut waiter, u64::MAX), [Wake::Port(4)]);
+        series::take(port.as_fd(), 1, |_, message| assert_eq!(message.bytes, b"packet")).unwrap().unwrap();
+        assert_eq!(slept(&mut waiter, monotonic_ns() + 1_000_000), []);
+        waiter.forget_port(port.as_fd());
+        its_end.send(b"packet").unwrap();
+        assert_eq!(series::receive_now(&[port.as_raw_fd()]), 0);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::control_messages::{self, Control};
 use super::link_frame::{self, HEADROOM_BYTES};
 use super::offload::{HEADER_BYTES, OffloadHeader};
 use super::{LONGEST_PACKET_BYTES, Outgoing, Received, WriteOutcome};
-use crate::series::{self, LostFrames};
+use crate::series::{self, LostFrames, Taken};
 
 /// Packets per system call.
 pub(super) const BATCH: usize = 32;
@@ -51,6 +51,15 @@ struct MessageLengths {
     bytes: usize,
     control_bytes: usize,
     truncated: bool,
+}
+
+/// Packets that came with one call.
+struct Batch {
+    count: usize,
+    /// Those of the packets come first.
+    lengths: [MessageLengths; BATCH],
+    /// True if there are no more.
+    exhausted: bool,
 }
 
 /// Prefix of a packet: the offload header and the Ethernet header.
@@ -137,10 +146,10 @@ impl ReadBuffers {
             let expected = 2 * self.last_count + 2;
             (self.slot_bytes, wanted.min(fitting).min(BATCH).min(expected))
         };
-        let (count, lengths) =
+        let Batch { count, lengths, exhausted } =
             OVERFLOW.with_borrow_mut(|overflow| self.receive(socket, slab, wanted, slot_bytes, overflow))?;
         self.last_count = count;
-        let mut read = Read { exhausted: count < wanted, ..Read::default() };
+        let mut read = Read { exhausted, ..Read::default() };
         let mut longest = 0;
         for (index, message) in lengths.into_iter().take(count).enumerate() {
             let truncated = message.truncated;
@@ -197,8 +206,7 @@ impl ReadBuffers {
         Ok(read)
     }
 
-    /// Receives into consecutive slots of the slab; returns how many messages
-    /// came, and their lengths.
+    /// Receives into consecutive slots of the slab: what came with a wait, or else what the socket has.
     fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -206,12 +214,37 @@ impl ReadBuffers {
         wanted: usize,
         slot_bytes: usize,
         overflow: &mut [u8],
-    ) -> io::Result<(usize, [MessageLengths; BATCH])> {
+    ) -> io::Result<Batch> {
         let spare = slab.spare_capacity_mut();
         assert!(wanted * slot_bytes <= spare.len(), "slots exceed the slab");
         let (headroom_bytes, prefix_bytes) = (self.headroom_bytes, self.prefix_bytes);
         assert!(headroom_bytes < slot_bytes && prefix_bytes <= PREFIX_BYTES, "no room in a slot or a prefix");
         let base: *mut u8 = spare.as_mut_ptr().cast();
+        let mut lengths = [MessageLengths::default(); BATCH];
+        let taken = series::take(socket, wanted, |index, message| {
+            let fitting = prefix_bytes + LONGEST_PACKET_BYTES - headroom_bytes;
+            let bytes = &message.bytes[..message.bytes.len().min(fitting)];
+            let (prefix, rest) = bytes.split_at(bytes.len().min(prefix_bytes));
+            let (in_slot, beyond) = rest.split_at(rest.len().min(slot_bytes - headroom_bytes));
+            // SAFETY: a prefix has room for `prefix_bytes`. Slot `index` ends within the spare capacity, and what is
+            // copied there within the slot.
+            unsafe {
+                let slot = base.add(index * slot_bytes + headroom_bytes);
+                std::ptr::copy_nonoverlapping(prefix.as_ptr(), (&raw mut self.prefixes[index]).cast(), prefix.len());
+                std::ptr::copy_nonoverlapping(in_slot.as_ptr(), slot, in_slot.len());
+            }
+            overflow[index * LONGEST_PACKET_BYTES..][..beyond.len()].copy_from_slice(beyond);
+            self.controls[index].0[..message.control.len()].copy_from_slice(message.control);
+            lengths[index] = MessageLengths {
+                bytes: bytes.len(),
+                control_bytes: message.control.len(),
+                truncated: message.truncated || bytes.len() < message.bytes.len(),
+            };
+        });
+        if let Some(taken) = taken {
+            let Taken { count, has_more } = taken?;
+            return Ok(Batch { count, lengths, exhausted: !has_more });
+        }
         // SAFETY: all-zero iovecs and message headers are valid.
         let mut parts: [[libc::iovec; 3]; BATCH] = unsafe { std::mem::zeroed() };
         // SAFETY: as above.
@@ -245,7 +278,6 @@ impl ReadBuffers {
         if count < 0 {
             return Err(io::Error::last_os_error());
         }
-        let mut lengths = [MessageLengths::default(); BATCH];
         for (length, message) in lengths.iter_mut().zip(&messages) {
             *length = MessageLengths {
                 bytes: message.msg_len as usize,
@@ -253,7 +285,8 @@ impl ReadBuffers {
                 truncated: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
             };
         }
-        Ok((count as usize, lengths))
+        let count = count as usize;
+        Ok(Batch { count, lengths, exhausted: count < wanted })
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::errno::Errno;
 use smallvec::SmallVec;
 
-use super::{Call, make};
+use super::{Call, make, received};
 
 /// Maximum number of calls in a series: that of the kernel.
 const MOST_CALLS: usize = 8;
@@ -69,7 +69,8 @@ pub fn send_deferred() {
     DEFERRED.with_borrow_mut(Deferred::send);
 }
 
-/// Sends what is deferred and makes the calls of `then`, in one call of the kernel; returns the outcomes of `then`.
+/// Sends what is deferred, makes the calls of `then`, and receives from the sockets to which frames were sent, in one
+/// call of the kernel; returns the outcomes of `then`.
 ///
 /// # Errors
 /// `ENOSYS` where the kernel has no such call, and then nothing was sent.
@@ -94,8 +95,12 @@ pub(super) unsafe fn send_and<const N: usize>(then: [Call; N]) -> io::Result<[ni
         }
         let sends = calls.len();
         calls.extend(then);
-        // SAFETY: the message headers point at parts and bytes that live over the call; the caller answers for `then`.
+        let room = MOST_CALLS - calls.len();
+        calls.extend(received::calls(runs(frames).map(|run| run[0].socket), room));
+        // SAFETY: the message headers point at parts and bytes that live over the call, as do those of what is received;
+        // the caller answers for `then`.
         unsafe { make(&mut calls) }?;
+        received::settle(calls[sends + N..].iter());
         deferred.settle(calls[..sends].iter().map(Call::outcome));
         Ok(std::array::from_fn(|index| calls[sends + index].outcome()))
     })
