@@ -70,3 +70,18 @@ def test_links_are_side_by_side_and_repeat(warp: Warp) -> None:
         for name in told
     ]
     assert digests[:2] == digests[2:]
+
+
+def test_a_link_that_is_lost_keeps_its_log(warp: Warp) -> None:
+    out = warp.airpath.path("run")
+    ping = "ping -c 2 -i 0.2 server"
+    warp.run(
+        "--scenario", warp.airpath.file("links.toml", LINKS), "--seed", 5, "--out", out,
+        "--client", f"bob={ping}", "--", "sh", "-c", f"{ping}; ip link del airpath0; sleep 60",
+    ).check(125)  # fmt: skip
+    offered = {
+        name: load_run(out / name).path_events("offered").height for name in ("alice", "bob")
+    }
+    # Bob's link loses packets, and hears nothing of Alice's end.
+    assert offered["alice"] == 4
+    assert offered["bob"] > 0
