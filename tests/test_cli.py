@@ -76,7 +76,7 @@ def test_a_mistyped_command_of_python_is_told_with_the_right_one(word: str, mean
     result = airpath(word, "results")
     assert result.returncode == 2
     assert result.stdout == ""
-    assert f"error: unrecognized subcommand '{word}'" in result.stderr
+    assert f"airpath: unrecognized subcommand '{word}'" in result.stderr
     assert f"tip: a similar subcommand exists: '{meant}'" in result.stderr
 
 

@@ -247,14 +247,14 @@ def test_mistakes_are_told_as_the_engine_does(name: str, words: list[str], said:
     with pytest.raises(UsageError) as raised:
         parse(DECLARATIONS[name], words)
     text = str(raised.value)
-    assert text.startswith(f"error: {said}")
+    assert text.startswith(f"airpath: {said}")
     assert text.endswith("\n\nFor more information, try '--help'.")
 
 
 def test_a_mistake_ends_with_the_status_of_usage(tmp_path: Path) -> None:
     result = without(MODULES, "plot", "--losss", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (EXIT_STATUSES["usage"], "")
-    assert result.stderr.startswith("error: unexpected argument '--losss' found")
+    assert result.stderr.startswith("airpath: unexpected argument '--losss' found")
 
 
 # Packages
@@ -307,7 +307,7 @@ def test_a_command_without_its_packages_says_how_to_get_them(name: str, tmp_path
     assert result.returncode == EXIT_STATUSES["lacking"]
     assert result.stdout == ""
     assert re.fullmatch(
-        rf"error: airpath {name} needs [\w, -]+ and [\w-]+, which are not installed: "
+        rf"airpath {name} needs [\w, -]+ and [\w-]+, which are not installed: "
         rf"pip install 'airpath\[{declaration.extra}\]'\n",
         result.stderr,
     )
@@ -413,11 +413,11 @@ def test_checking_a_scenario_needs_no_package(tmp_path: Path) -> None:
     assert without(MODULES, "check", "link.toml", cwd=tmp_path).returncode == 0
     result = without(MODULES, "check", "link.toml", "small.toml", cwd=tmp_path)
     assert result.returncode == EXIT_STATUSES["lacking"]
-    assert "error: airpath check of the experiment small.toml needs" in result.stderr
+    assert "airpath check of the experiment small.toml needs" in result.stderr
     assert "pip install 'airpath[experiments]'" in result.stderr
     result = without(MODULES, "check", "nowhere.toml", cwd=tmp_path)
     assert result.returncode == 2
-    assert result.stderr == "nowhere.toml:1: cannot be read: No such file or directory\n"
+    assert result.stderr == "nowhere.toml: cannot be read: No such file or directory\n"
 
 
 def test_the_package_is_imported_without_any_extra(tmp_path: Path) -> None:

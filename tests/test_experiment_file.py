@@ -231,12 +231,10 @@ def test_a_workload_takes_what_it_does_not_say_from_another(tmp_path: Path) -> N
 def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
     checked = airpath("check", tmp_path / "nowhere.toml")
     assert checked.returncode == 2
-    assert (
-        checked.stderr == f"{tmp_path}/nowhere.toml:1: cannot be read: No such file or directory\n"
-    )
+    assert checked.stderr == f"{tmp_path}/nowhere.toml: cannot be read: No such file or directory\n"
     result = airpath("run", tmp_path / "nowhere.toml")
     assert result.returncode == 2
-    assert "nowhere.toml:1: cannot be read: No such file" in result.stderr
+    assert "nowhere.toml: cannot be read: No such file" in result.stderr
 
 
 def test_check_tells_experiments_from_scenarios(small: Path, tmp_path: Path) -> None:

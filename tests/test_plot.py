@@ -287,13 +287,26 @@ def test_an_empty_run_has_nothing_to_draw(
     assert "nothing to draw" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("sockets", [0, 2])
+def test_a_run_without_tcp_names_no_congestion_control(sockets: int, tmp_path: Path) -> None:
+    """The host's default is recorded of every run; a run of QUIC alone does not use it."""
+    write_run(tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    run.manifest["settings"] = {"congestion_control": "bbr"}
+    run.manifest["tcp_state"] = {"sockets": sockets}
+    (picture,) = draw(run, ["throughput"], Span())
+    small_print = picture.figure.get_axes()[0].get_title(loc="left")
+    assert ("bbr" in small_print) == (sockets > 0)
+
+
 def test_a_part_behind_the_end_has_nothing_to_draw(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_run(tmp_path / "run")
     assert run_app(["plot", str(tmp_path / "run"), "--from", "1000000"]) == 1
     said = capsys.readouterr()
-    assert "or none of it between the times that are drawn" in said.err
+    assert "the run ended at " in said.err
+    assert "there is nothing from --from '1e+06 s' on" in said.err
     assert "Warning" not in said.err
     assert not said.out
     assert not (tmp_path / "run" / "plots").exists()

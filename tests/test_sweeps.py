@@ -76,6 +76,16 @@ def test_a_sweep_of_three_things_is_drawn_as_small_multiples(
     assert note == "over errors probability, 4 of 10 values of queue limit are drawn"
 
 
+def test_values_read_as_words() -> None:
+    queue = '{ type = "tail_drop", limit = "300 ms" }'
+    assert sweeps.value_text("radio.link.queue", queue) == "tail_drop, 300 ms"
+    assert sweeps.value_text("radio.link.queue", '{ type = "codel" }') == "codel"
+    of_many = '{ type = "gilbert_elliott", good_to_bad = 0.05, bad_to_good = 0.2, per = "packet" }'
+    assert sweeps.value_text("radio.link.errors", of_many).startswith("type = gilbert_elliott, ")
+    assert sweeps.value_text("radio.link.errors.probability", "0.0025") == "0.25 %"
+    assert sweeps.value_text("radio.link.rate", "5 Mbit/s") == "5 Mbit/s"
+
+
 def test_values_of_a_sweep_lie_where_their_numbers_are() -> None:
     assert sweeps.axis_values(["4 packets", "16 packets"]) == (
         {"4 packets": 4.0, "16 packets": 16.0},

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from airpath.declaration import Declaration
     from airpath.plots.style import Span
+    from airpath.run import Run
     from airpath.store.url import Url
 
 
@@ -81,7 +82,7 @@ def _carry_out(command: Declaration, words: list[str]) -> int:
         print(error, file=sys.stderr)
         return USAGE
     except MissingExtraError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error, file=sys.stderr)
         return LACKING
 
 
@@ -150,6 +151,8 @@ def plot(
                 jobs=jobs,
             )
         run_folder = load_run(directory)
+        if behind := _behind(run_folder, begin):
+            return fail("plot", behind, UNDONE)
         if user is not None:
             run_folder = run_folder.of_user(user)
         sets_only = [kind for kind in only or [] if kind not in KINDS]
@@ -174,6 +177,14 @@ def plot(
     return DAMAGED if run_folder.damage else DONE
 
 
+def _behind(run: Run, begin: float | None) -> str:
+    """Say that what is drawn begins behind the end of a run, if it does."""
+    end = run.duration_ns / 1e9
+    if begin is None or not 0 < end < begin:
+        return ""
+    return f"the run ended at {end:.4g} s: there is nothing from --from '{begin:g} s' on"
+
+
 _NOTHING = {
     "xplot": "has no TCP transfer in its captures between the times that are drawn",
     "multitracer": "has neither captures nor link.arrow with anything between the times that are "
@@ -191,6 +202,8 @@ def _plot_text(
 
     try:
         run_folder = load_run(directory)
+        if behind := _behind(run_folder, span.begin):
+            return fail("plot", behind, UNDONE)
         if user is not None:
             run_folder = run_folder.of_user(user)
         target = make_folder(out or directory / "plots")

@@ -4,7 +4,8 @@
 """Command lines read and help written from declarations, in the manner of the engine's.
 
 argparse takes the words apart. Messages and help are those of clap, which the engine uses, so that
-nobody need know which of the two programs carries a command out.
+nobody need know which of the two programs carries a command out. They begin with ``airpath:``, as
+all messages do.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def key(option: Option) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"error: {message}")
+        raise UsageError(f"airpath: {message}")
 
 
 def _parser(command: Declaration) -> argparse.ArgumentParser:
@@ -208,14 +209,14 @@ def _told(command: Declaration, what: str, tip: str = "", *, usage: bool = True)
     """Return the text of an error, with what helps to mend it."""
     shown = f"\n\n{_usage(command)}" if usage else ""
     between = f"\n{tip}" if tip else ""
-    return f"error: {what}{between}{shown}\n\nFor more information, try '--help'."
+    return f"airpath: {what}{between}{shown}\n\nFor more information, try '--help'."
 
 
 def unknown_command(word: str, known: Iterable[str]) -> str:
     """Return the text of the error that there is no such command."""
     tip = _tip("subcommand", word, known)
     return (
-        f"error: unrecognized subcommand '{word}'\n{tip}\n\nUsage: airpath <COMMAND>\n\n"
+        f"airpath: unrecognized subcommand '{word}'\n{tip}\n\nUsage: airpath <COMMAND>\n\n"
         "For more information, try '--help'."
     )
 
@@ -229,7 +230,7 @@ def unknown_subcommand(group: str, word: str, below: Sequence[Declaration]) -> s
         what, tip = f"unrecognized subcommand '{word}'", _tip("subcommand", word, known)
     shown = f"\n{tip}" if tip else ""
     return (
-        f"error: {what}{shown}\n\nUsage: airpath {group} <COMMAND>\n\n"
+        f"airpath: {what}{shown}\n\nUsage: airpath {group} <COMMAND>\n\n"
         "For more information, try '--help'."
     )
 

@@ -45,7 +45,7 @@ def _check_experiment(file: Path, *, as_json: bool) -> int:
     try:
         os.close(open_plain(file))
     except OSError as error:
-        _tell(str(file), 1, f"cannot be read: {error.strerror}", as_json=as_json)
+        _tell(str(file), None, f"cannot be read: {error.strerror}", as_json=as_json)
         return status_of(error)  # as the engine does where it cannot read a scenario
     require("experiments", f"airpath check of the experiment {file}")
 
@@ -67,8 +67,11 @@ def _check_experiment(file: Path, *, as_json: bool) -> int:
     return DONE
 
 
-def _tell(file: str, line: int, what: str, *, as_json: bool) -> None:
+def _tell(file: str, line: int | None, what: str, *, as_json: bool) -> None:
+    """Tell what is wrong; a file that cannot be read has no lines."""
     if as_json:
-        print(json.dumps({"file": file, "line": line, "message": what}))
+        place = {} if line is None else {"line": line}
+        print(json.dumps({"file": file, **place, "message": what}))
     else:
-        print(f"{file}:{line}: {what}", file=sys.stderr)
+        place_of_line = "" if line is None else f":{line}"
+        print(f"{file}{place_of_line}: {what}", file=sys.stderr)

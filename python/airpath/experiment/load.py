@@ -45,14 +45,16 @@ class Problem:
     """Something wrong with a file."""
 
     file: str
-    line: int
+    line: int | None
+    """None of a file that cannot be read, which has no lines."""
     what: str
     path: KeyPath = field(default=(), compare=False, repr=False)
     """The key that it is about; () where it is about the file as a whole."""
 
     def __str__(self) -> str:
         """Return it as one line, in the form that editors jump to."""
-        return f"{self.file}:{self.line}: {self.what}"
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.what}"
 
 
 class ExperimentError(Exception):
@@ -123,9 +125,9 @@ def load(file: Path, *, files: bool = True) -> Loaded:
     try:
         text = read_text(file, MOST_BYTES)
     except OSError as error:
-        raise ExperimentError([Problem(name, 1, f"cannot be read: {error.strerror}")]) from error
+        raise ExperimentError([Problem(name, None, f"cannot be read: {error.strerror}")]) from error
     except ValueError as error:
-        raise ExperimentError([Problem(name, 1, str(error))]) from error
+        raise ExperimentError([Problem(name, None, str(error))]) from error
     return parse(text, file, files=files)
 
 
@@ -193,7 +195,7 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
     problems += _relations(loaded, files=files)
     if problems:
         sound = _sound(file, text, raw, filled, lines, problems)
-        raise ExperimentError(sorted(problems, key=lambda p: p.line), sound)
+        raise ExperimentError(sorted(problems, key=lambda p: p.line or 0), sound)
     return loaded
 
 

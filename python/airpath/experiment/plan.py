@@ -197,7 +197,7 @@ def _of_no_set(loaded: Loaded, every: list[tuple[KeyPath, Cell]], here: Path) ->
             check_virtual(_words(workload), "", here)
         except LinkError as error:
             found.append(loaded.problem(("workloads", name), f"workload `{name}`: {error}"))
-    return sorted(found, key=lambda problem: problem.line)
+    return sorted(found, key=lambda problem: problem.line or 0)
 
 
 def _words(workload: Workload) -> list[str]:

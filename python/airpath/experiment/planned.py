@@ -51,7 +51,7 @@ def plan_of(file: Path, only: list[str] | None) -> Plan:
             raise
         further = _problems(error.sound, progress)
         every = {str(problem): problem for problem in (*error.problems, *further)}
-        raise ExperimentError(sorted(every.values(), key=lambda p: p.line)) from error
+        raise ExperimentError(sorted(every.values(), key=lambda p: p.line or 0)) from error
     finally:
         progress.end()
 

@@ -49,6 +49,8 @@ LEGEND_ROOM = 1.3
 
 def draw(run: Run, span: Span) -> list[Picture]:
     """Draw a picture of each direction in which two or more flows compete."""
+    if not _may_compete(run):
+        return []
     traffic = Traffic(run)
     competing = arrivals(traffic)
     return [
@@ -56,6 +58,14 @@ def draw(run: Run, span: Span) -> list[Picture]:
         for direction in DIRECTIONS
         if (competing["direction"] == direction).any()
     ]
+
+
+def _may_compete(run: Run) -> bool:
+    """Say whether an end saw packets of more than one flow, which costs less than their tables."""
+    ends = ["protocol", "source", "source_port", "destination", "destination_port"]
+    ways_of_a_flow = 2
+    captured = (capture.select(ends).n_unique() for capture in run.captures.values())
+    return max(captured, default=0) > ways_of_a_flow
 
 
 def _picture(

@@ -332,7 +332,9 @@ def _title(figure: Figure, run: Run, title: str, detail: str) -> None:
     # Flows that asked for one of their own are not what the run was set to.
     several = run.tcp_state["congestion_control"].drop_nulls().n_unique() > 1
     named = isinstance(congestion_control, str) and congestion_control in detail
-    if isinstance(congestion_control, str) and not several and not named:
+    recorded = run.manifest.get("tcp_state")
+    without_tcp = isinstance(recorded, dict) and recorded.get("sockets") == 0
+    if isinstance(congestion_control, str) and not several and not named and not without_tcp:
         small.append(congestion_control)
     lines = [" · ".join(small)]
     if run.verdict not in (TRUSTED, NO_VERDICT):

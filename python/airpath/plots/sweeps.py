@@ -184,7 +184,14 @@ def short(name: str) -> str:
 
 
 def value_text(name: str, value: str) -> str:
-    """Return a value as a reader takes it in: of probabilities the percentage."""
+    """Return a value as a reader takes it in: probabilities in per cent, tables without quotes.
+
+    A table of few keys has no names of the usual ones: "tail_drop, 300 ms".
+    """
+    if value.startswith("{"):
+        plain = value.strip("{} ").replace('"', "")
+        usual = plain.count(" = ") <= MOST_KEYS
+        return (re.sub(r"\b(type|limit) = ", "", plain) if usual else plain) or value
     if not name.endswith(".probability"):
         return value
     try:
@@ -223,7 +230,7 @@ def _draw(summary: pl.DataFrame, parameters: Parameters, layout: Layout) -> Pict
         lines_high = max(map(_letters, names)) / 3 if is_turned else 0
         lines_high += max(name.count("\n") for name in names)
         figure, rows = _grid(len(metrics), len(layout.facets), LINE_INCHES * lines_high)
-        told = differing([key for key, _ in metrics])
+        told = differing(summary.iter_rows(named=True))
         for axes, (key, part) in zip(rows, metrics, strict=True):
             divisor, name = scale(str(key["unit"]), part["median"].to_list())
             found = {of_set[str(row["set"])]: row for row in part.iter_rows(named=True)}
@@ -273,9 +280,7 @@ def _metrics(summary: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]
 
 def _named(text: str, name: str) -> str:
     """Return a value that is no amount, in lines as short as its place below an axis."""
-    plain = value_text(name, text).strip("{} ").replace('"', "")
-    if plain.count(" = ") <= MOST_KEYS:
-        plain = re.sub(r"\b(type|limit) = ", "", plain)
+    plain = value_text(name, text).replace('"', "")
     lines = textwrap.wrap(plain, TICK_LETTERS, max_lines=TICK_LINES, placeholder=" …")
     return "\n".join(lines) or text
 

@@ -106,21 +106,30 @@ def _bars(
 ) -> None:
     if frame.is_empty():
         return
-    time = seconds(frame["time_ns"])
     low = frame["first"].to_numpy() / divisor
     high = frame["end"].to_numpy() / divisor
-    lines = np.stack([np.column_stack([time, low]), np.column_stack([time, high])], axis=1)
-    # Round ends: a bar too short to see is still a dot.
-    collection = LineCollection(
-        list(lines),
-        colors=colour,
-        linewidths=width,
-        capstyle="round",
+    # One line with gaps: a collection has an object for each bar. Round ends: a bar too short to
+    # see is still a dot.
+    axis.plot(
+        *_with_gaps(seconds(frame["time_ns"]), low, high),
+        color=colour,
+        linewidth=width,
+        solid_capstyle="round",
         label=label,
-        rasterized=len(lines) > MANY_MARKS,
+        rasterized=frame.height > MANY_MARKS,
+        scalex=False,
+        scaley=False,
         **options,
     )
-    axis.add_collection(collection)
+
+
+def _with_gaps(
+    times: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the points of upright bars as a line that breaks off behind each."""
+    gaps = np.full(len(times), np.nan)
+    across, up = np.column_stack([times, times, gaps]), np.column_stack([low, high, gaps])
+    return across.ravel(), up.ravel()
 
 
 def _segments(axis: Axes, segments: pl.DataFrame, divisor: float) -> None:

@@ -199,7 +199,7 @@ def _refusal(words: tuple[str, ...], here: Path) -> str:
     )
     if done.returncode == 0:
         return ""
-    said = done.stderr.strip().removeprefix("airpath: ").removeprefix("error: ")
+    said = done.stderr.strip().removeprefix("airpath: ")
     return said or f"the engine ended with status {done.returncode}"
 
 

@@ -149,7 +149,7 @@ def _outliers(material: Material) -> list[tuple[str, str, list[Entry]]]:
     return [
         (
             row["set"],
-            f"{row['metric'].replace('_', ' ')} {where(row)}".strip(),
+            ", ".join(filter(None, (row["metric"].replace("_", " "), where(row)))),
             [by_name[row["set"], run] for run in row["outliers"]],
         )
         for row in material.measured.summary.iter_rows(named=True)
