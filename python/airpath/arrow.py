@@ -3,7 +3,7 @@
 
 """Arrow logs of a run, whole or torn.
 
-While a run is active its logs are Arrow *streams*; a clean end rewrites them as Arrow *files*.
+While a run is active its logs are Arrow *streams*; a clean end makes them Arrow *files*.
 After a crash the stream stays, and its last message may be cut off anywhere: that tail is dropped,
 and the reader is told how much it was. So is that of a file which lost its end, since a file is a
 stream between two marks.
@@ -63,25 +63,40 @@ def read_arrow_log(path: Path) -> ArrowLog:
 
     """
     with os.fdopen(open_plain(path), "rb") as file:
-        if file.seek(0, io.SEEK_END) == 0:
-            return ArrowLog(pl.DataFrame(), torn_bytes=0, clean_end=False)
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            try:
-                if content[: len(FILE_MAGIC)] != FILE_MAGIC:
-                    return _read_stream(content, path)
-                if content[-len(FILE_MAGIC) :] == FILE_MAGIC:
-                    check_file(content)
-                    frame = pl.read_ipc(path)
-                    return ArrowLog(frame, torn_bytes=0, clean_end=True)
-                return _read_stream(content, path, torn_file=True)
-            except DamagedError as error:
-                message = f"{path}: damaged: it has {error}"
-                raise ArrowLogError(message) from error
-            # The reader panics over some kinds of damage.
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-                said = next(iter(str(error).splitlines()), type(error).__name__)
-                message = f"{path}: not a readable Arrow log: {said:.200}"
-                raise ArrowLogError(message) from error
+        size = file.seek(0, io.SEEK_END)
+        try:
+            log = _read_of(file, size, path)
+        except ArrowLogError:
+            if file.seek(0, io.SEEK_END) == size:
+                raise
+        else:
+            if not log.torn_file or file.seek(0, io.SEEK_END) == size:
+                return log
+        # Its writer has turned it from a stream into a file meanwhile.
+        return _read_of(file, file.seek(0, io.SEEK_END), path)
+
+
+def _read_of(file: io.BufferedReader, size: int, path: Path) -> ArrowLog:
+    """Read the first bytes of an open log."""
+    if size == 0:
+        return ArrowLog(pl.DataFrame(), torn_bytes=0, clean_end=False)
+    with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as content:
+        try:
+            if content[: len(FILE_MAGIC)] != FILE_MAGIC:
+                return _read_stream(content, path)
+            if content[-len(FILE_MAGIC) :] == FILE_MAGIC:
+                check_file(content)
+                frame = pl.read_ipc(path)
+                return ArrowLog(frame, torn_bytes=0, clean_end=True)
+            return _read_stream(content, path, torn_file=True)
+        except DamagedError as error:
+            message = f"{path}: damaged: it has {error}"
+            raise ArrowLogError(message) from error
+        # The reader panics over some kinds of damage.
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            said = next(iter(str(error).splitlines()), type(error).__name__)
+            message = f"{path}: not a readable Arrow log: {said:.200}"
+            raise ArrowLogError(message) from error
 
 
 def _begin_of_file(content: mmap.mmap) -> int:

@@ -6,11 +6,13 @@
 mod common;
 
 use std::process::Command;
+use std::time::Duration;
 
 use airpath_core::{Cause, Damage, Direction, Event, EventKind, Pdu, PortId, Stage, Time};
 use airpath_log::pcapng::Interface;
 use airpath_log::read::capture::{CaptureLog, CapturedPacket};
-use airpath_log::{Level, Offered, Packet, Snaplen};
+use airpath_log::writer::WriterOptions;
+use airpath_log::{Level, Offered, Overflow, Packet, Snaplen};
 use common::{START_UNIX_NS, fate};
 
 /// Directions as tshark shows them.
@@ -54,6 +56,30 @@ fn a_finished_capture_tells_every_fate() {
         assert_eq!(packet.comment.as_deref(), Some("damaged: 3 bits flipped"));
         assert_eq!(packet.unix_ns, START_UNIX_NS + packet.pdu.unwrap() * 1_000_000 + 5_012_345);
     }
+}
+
+/// A live run marks drops while it lasts, and rewrites its captures at its end; without a clock a packet waits for its
+/// fate.
+#[test]
+fn a_capture_does_not_show_when_it_was_written() {
+    let captures = |overflow| {
+        let folder = tempfile::tempdir().unwrap();
+        let options = WriterOptions { overflow, ..common::options(folder.path(), Level::Packets, Snaplen::default()) };
+        let (mut recorder, writer) = airpath_log::Writer::start(&options).unwrap();
+        writer.set_start(START_UNIX_NS);
+        let end = common::drive_with(&mut recorder, 40_000, |id| {
+            if id % 4_000 == 0 {
+                // What a live run could not write it would lose.
+                std::thread::sleep(Duration::from_millis(if overflow == Overflow::Lose { 50 } else { 0 }));
+            }
+        });
+        assert!(recorder.finish(end).is_none());
+        let report = writer.finish();
+        assert_eq!((report.incomplete, report.notes), (vec![], vec![]));
+        ["client.pcapng", "server.pcapng"].map(|name| std::fs::read(folder.path().join(name)).unwrap())
+    };
+    let [live, virtually] = [Overflow::Lose, Overflow::Wait].map(captures);
+    assert!(live == virtually, "{:?} and {:?} bytes", live.map(|file| file.len()), virtually.map(|file| file.len()));
 }
 
 #[test]

@@ -5,7 +5,8 @@
 
 A log of an active run is an Arrow stream, to which whole messages are added. What has been read is
 not read again: each look reads the new messages only. When the run ends, the engine puts an Arrow
-file in the place of the stream; the stream stays open here, with all its rows, until its end mark.
+file in the place of the stream, or makes a file of the stream by another beginning; the messages
+stay where they are in what is open here, until the end mark.
 """
 
 from __future__ import annotations
@@ -70,14 +71,21 @@ class Tail:
         """
         descriptor = open_plain(path)
         tail = cls(path, descriptor)
-        if os.pread(descriptor, len(FILE_MAGIC), 0) == FILE_MAGIC:
-            # The run has ended: there is a file, which polars reads as a whole.
-            try:
-                tail._complete = pl.read_ipc(path)
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-                tail.close()
-                raise NoTailError(f"{path}: {error}") from error
+        try:
+            tail._look_for_file()
+        except NoTailError:
+            tail.close()
+            raise
         return tail
+
+    def _look_for_file(self) -> None:
+        """Read the log as a whole if its run has ended, and there is a file."""
+        if os.pread(self._descriptor, len(FILE_MAGIC), 0) != FILE_MAGIC:
+            return
+        try:
+            self._complete = pl.read_ipc(self.path)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise NoTailError(f"{self.path}: {error}") from error
 
     def close(self) -> None:
         """Close the log."""
@@ -101,6 +109,8 @@ class Tail:
             NoTailError: the log is damaged.
 
         """
+        if self._position == 0 and not self.ended:
+            self._look_for_file()
         if self._complete is not None:
             frame, self._complete, self.ended = self._complete, None, True
             return frame

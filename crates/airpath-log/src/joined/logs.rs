@@ -74,7 +74,7 @@ fn merge(mut sources: Vec<Source<'_>>, path: &Path) -> Result<u64, LogError> {
         if table.is_none()
             && let Some(batch) = sources.iter().find_map(|source| source.batch.as_ref())
         {
-            table = Some(Table::new(Sink::create(path.to_owned())?, &batch.schema()));
+            table = Some(Table::of_any_words(Sink::create(path.to_owned())?, &batch.schema()));
         }
         if active.is_empty() {
             break;

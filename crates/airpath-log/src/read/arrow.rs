@@ -45,26 +45,35 @@ impl ArrowLog {
     /// When the file is missing, is no Arrow data, or ends before its schema does.
     pub fn open(path: &Path) -> Result<ArrowLog, LogError> {
         let io = |source| LogError::io(LogError::READ, path, source);
-        let damaged = |what: String| LogError::content(path, what, DAMAGED);
-        let refused = |refusal| match refusal {
-            Refusal::Damaged(what) => damaged(what),
-            Refusal::Unread(error) => io(error),
-        };
         let mut file = place::open_regular(path).map_err(io)?;
-        let length = file.metadata().map_err(io)?.len();
-        let mut magic = [0; 6];
-        let is_file = file.read_exact(&mut magic).is_ok() && &magic == FILE_MAGIC;
-        if is_file {
-            if !ends_with_magic(&mut file).map_err(io)? {
-                let hint = "the file is truncated: copy it again from its source, or record the run again";
-                return Err(LogError::content(path, "it is truncated", hint));
-            }
-            claims::check_file(&mut BufReader::new(&file), length).map_err(refused)?;
-            file.rewind().map_err(io)?;
-            let opened = without_panic(|| FileReader::try_new(BufReader::new(file), None));
-            return ArrowLog::opened(path, opened.map(|reader| reader.map(Source::File)), 0);
+        if begins_as_file(&mut file).map_err(io)? {
+            return ArrowLog::open_file(path, file);
         }
-        let whole = whole_messages(&mut BufReader::new(&file), length).map_err(refused)?;
+        let mut again = file.try_clone().map_err(io)?;
+        match ArrowLog::open_stream(path, file) {
+            // Its writer has turned it into a file meanwhile.
+            Err(_) if begins_as_file(&mut again).map_err(io)? => ArrowLog::open_file(path, again),
+            opened => opened,
+        }
+    }
+
+    fn open_file(path: &Path, mut file: File) -> Result<ArrowLog, LogError> {
+        let io = |source| LogError::io(LogError::READ, path, source);
+        let length = file.metadata().map_err(io)?.len();
+        if !ends_with_magic(&mut file).map_err(io)? {
+            let hint = "the file is truncated: copy it again from its source, or record the run again";
+            return Err(LogError::content(path, "it is truncated", hint));
+        }
+        claims::check_file(&mut BufReader::new(&file), length).map_err(|refusal| refused(path, refusal))?;
+        file.rewind().map_err(io)?;
+        let opened = without_panic(|| FileReader::try_new(BufReader::new(file), None));
+        ArrowLog::opened(path, opened.map(|reader| reader.map(Source::File)), 0)
+    }
+
+    fn open_stream(path: &Path, mut file: File) -> Result<ArrowLog, LogError> {
+        let io = |source| LogError::io(LogError::READ, path, source);
+        let length = file.metadata().map_err(io)?.len();
+        let whole = whole_messages(&mut BufReader::new(&file), length).map_err(|refusal| refused(path, refusal))?;
         if length == 0 {
             let hint = "copy it again from its source, or record the run again";
             return Err(LogError::content(path, "it is empty", hint));
@@ -131,6 +140,24 @@ impl Iterator for ArrowLog {
         };
         self.failed = true;
         Some(Err(LogError::content(&self.path, format!("batch {} is damaged: {what}", self.batches), DAMAGED)))
+    }
+}
+
+fn refused(path: &Path, refusal: Refusal) -> LogError {
+    match refusal {
+        Refusal::Damaged(what) => LogError::content(path, what, DAMAGED),
+        Refusal::Unread(error) => LogError::io(LogError::READ, path, error),
+    }
+}
+
+/// True if a file begins as an Arrow file does.
+fn begins_as_file(file: &mut File) -> io::Result<bool> {
+    let mut magic = [0; FILE_MAGIC.len()];
+    file.rewind()?;
+    match file.read_exact(&mut magic) {
+        Ok(()) => Ok(&magic == FILE_MAGIC),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -6,11 +6,12 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, ListBuilder, StringBuilder, UInt32Builder};
+use arrow_array::builder::{
+    BinaryBuilder, ListBuilder, PrimitiveBuilder, StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder,
+};
 use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, DictionaryArray, PrimitiveArray, StringArray, UInt8Array,
-    UInt16Array,
 };
 use arrow_schema::{DataType, Field};
 use serde::Serialize;
@@ -27,7 +28,7 @@ const NOTHING: &str = "none";
 pub(crate) struct Number<T: ArrowPrimitiveType>(Vec<T::Native>);
 
 /// A whole number that a row may lack.
-pub(crate) struct Maybe<T: ArrowPrimitiveType>(Vec<Option<T::Native>>);
+pub(crate) struct Maybe<T: ArrowPrimitiveType>(PrimitiveBuilder<T>);
 
 /// A whole number that a row may lack, and that logs of earlier versions did not have.
 pub(crate) struct Later<T: ArrowPrimitiveType>(Maybe<T>);
@@ -89,16 +90,16 @@ where
     }
 
     fn new(_: &Names<'_>) -> Maybe<T> {
-        Maybe(Vec::new())
+        Maybe(PrimitiveBuilder::new())
     }
 
     #[inline]
     fn push(&mut self, cell: Option<T::Native>) {
-        self.0.push(cell);
+        self.0.append_option(cell);
     }
 
     fn take(&mut self) -> ArrayRef {
-        Arc::new(std::mem::take(&mut self.0).into_iter().collect::<PrimitiveArray<T>>())
+        Arc::new(self.0.finish())
     }
 
     fn read(columns: &Columns<'_>, name: &str) -> Result<PrimitiveArray<T>, LogError> {
@@ -185,7 +186,7 @@ impl Column for Numbers {
     }
 
     fn new(_: &Names<'_>) -> Numbers {
-        Numbers(ListBuilder::default())
+        Numbers(ListBuilder::default().with_field(Numbers::item()))
     }
 
     #[inline]
@@ -195,7 +196,7 @@ impl Column for Numbers {
     }
 
     fn take(&mut self) -> ArrayRef {
-        Arc::new(std::mem::take(&mut self.0).with_field(Numbers::item()).finish())
+        Arc::new(self.0.finish())
     }
 
     fn read(columns: &Columns<'_>, name: &str) -> Result<Option<ListColumn<UInt32Type>>, LogError> {
@@ -242,7 +243,7 @@ impl Column for Bytes {
     }
 
     fn take(&mut self) -> ArrayRef {
-        Arc::new(std::mem::take(&mut self.0).finish())
+        Arc::new(self.0.finish())
     }
 
     fn read(columns: &Columns<'_>, name: &str) -> Result<BinaryArray, LogError> {
@@ -285,7 +286,7 @@ impl Column for Text {
     }
 
     fn take(&mut self) -> ArrayRef {
-        Arc::new(std::mem::take(&mut self.0).finish())
+        Arc::new(self.0.finish())
     }
 
     fn read(columns: &Columns<'_>, name: &str) -> Result<StringArray, LogError> {
@@ -407,7 +408,7 @@ impl<D: Dictionary> Column for Word<D> {
 /// One of the names of a run, of which there may be many; none where a number has no name.
 pub(crate) struct RunName<D> {
     words: Arc<StringArray>,
-    keys: Vec<Option<u16>>,
+    keys: UInt16Builder,
     dictionary: PhantomData<D>,
 }
 
@@ -422,16 +423,16 @@ impl<D: Dictionary> Column for RunName<D> {
     }
 
     fn new(names: &Names<'_>) -> RunName<D> {
-        RunName { words: Arc::new(D::words(names)), keys: Vec::new(), dictionary: PhantomData }
+        RunName { words: Arc::new(D::words(names)), keys: UInt16Builder::new(), dictionary: PhantomData }
     }
 
     #[inline]
     fn push(&mut self, cell: u16) {
-        self.keys.push((usize::from(cell) < self.words.len()).then_some(cell));
+        self.keys.append_option((usize::from(cell) < self.words.len()).then_some(cell));
     }
 
     fn take(&mut self) -> ArrayRef {
-        let keys = UInt16Array::from(std::mem::take(&mut self.keys));
+        let keys = self.keys.finish();
         Arc::new(DictionaryArray::<UInt16Type>::new(keys, self.words.clone()))
     }
 
@@ -459,7 +460,7 @@ impl<D: Dictionary> Column for RunName<D> {
 /// One of a few words, or none.
 pub(crate) struct MaybeWord<D> {
     words: Arc<StringArray>,
-    keys: Vec<Option<u8>>,
+    keys: UInt8Builder,
     dictionary: PhantomData<D>,
 }
 
@@ -474,16 +475,16 @@ impl<D: Dictionary> Column for MaybeWord<D> {
     }
 
     fn new(names: &Names<'_>) -> MaybeWord<D> {
-        MaybeWord { words: Arc::new(D::words(names)), keys: Vec::new(), dictionary: PhantomData }
+        MaybeWord { words: Arc::new(D::words(names)), keys: UInt8Builder::new(), dictionary: PhantomData }
     }
 
     #[inline]
     fn push(&mut self, cell: Option<u8>) {
-        self.keys.push(cell);
+        self.keys.append_option(cell);
     }
 
     fn take(&mut self) -> ArrayRef {
-        let keys = UInt8Array::from(std::mem::take(&mut self.keys));
+        let keys = self.keys.finish();
         Arc::new(DictionaryArray::<UInt8Type>::new(keys, self.words.clone()))
     }
 

@@ -7,12 +7,17 @@
 //! marked where it happens: a block of no direction, which holds no more than the IP header,
 //! lest a protocol analyser takes it for a retransmission. Once the run has ended well, the marks
 //! become comments on the packets themselves.
+//!
+//! Where nobody waits for the file while it grows, a packet waits until its fate is known, and gets its comment
+//! before it is written: there are no marks then, and no second pass.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use airpath_core::{Cause, Event, EventKind, Origin};
+use airpath_core::{Cause, Event, EventKind, Origin, PduId};
+use airpath_packet::capture::write::packet_with_comment;
 use airpath_packet::headers::ip_header_bytes;
 
 use super::annotate::annotate;
@@ -29,19 +34,29 @@ use crate::tables::events::WHOLE_PATH;
 /// those of a file are in the order of their stamps.
 const WAIT_NS: u64 = 20_000_000;
 
+/// Bytes of a capture that wait for the fates of packets, at most.
+const HELD_BYTES: usize = 16 << 20;
+
 pub(crate) struct Captures {
     ports: Vec<PortCapture>,
     places: Places,
     snaplen: usize,
     in_flight: InFlightStore,
     comment: String,
+    /// True if packets wait until their fates are known.
+    holds: bool,
 }
 
 struct PortCapture {
     sink: Sink,
     waiting: Waiting,
     packets: u64,
-    drops: u64,
+    /// Drops that the file marks where they happened.
+    marks: u64,
+    /// Blocks with earlier stamps, and with this one, have been written.
+    written_unix_ns: Option<u64>,
+    /// Comments on packets that wait.
+    fates: HashMap<PduId, String>,
 }
 
 /// Position of a waiting block.
@@ -50,6 +65,8 @@ struct Block {
     /// At one instant, what enters the link comes before what leaves it, and each in the order in which it
     /// was recorded: so the order does not show in which batches records came.
     leaves: bool,
+    /// The packet that enters the link.
+    enters: Option<PduId>,
     start: usize,
     end: usize,
 }
@@ -62,10 +79,12 @@ struct Waiting {
 }
 
 impl Captures {
+    /// Captures in `folder`. With `holds`, packets wait until their fates are known.
     pub fn create(
         folder: &Path,
         places: &Places,
         kept: Kept,
+        holds: bool,
         open: &super::OpenSink<'_>,
     ) -> Result<Captures, LogError> {
         let ports = places
@@ -76,7 +95,14 @@ impl Captures {
                 let mut head = Vec::new();
                 pcapng::write_head(&mut head, name, kept);
                 sink.append(&head);
-                Ok(PortCapture { sink, waiting: Waiting::default(), packets: 0, drops: 0 })
+                Ok(PortCapture {
+                    sink,
+                    waiting: Waiting::default(),
+                    packets: 0,
+                    marks: 0,
+                    written_unix_ns: None,
+                    fates: HashMap::new(),
+                })
             })
             .collect::<Result<Vec<_>, LogError>>()?;
         Ok(Captures {
@@ -85,6 +111,7 @@ impl Captures {
             snaplen: kept.snaplen as usize,
             in_flight: InFlightStore::default(),
             comment: String::new(),
+            holds,
         })
     }
 
@@ -201,6 +228,11 @@ impl Captures {
             after % 1_000_000_000
         );
         if let Some(port) = self.ports.get_mut(usize::from(packet.port)) {
+            let entered_unix_ns = start_unix_ns.saturating_add(packet.at_ns);
+            if self.holds && port.written_unix_ns.is_none_or(|written| written < entered_unix_ns) {
+                port.fates.insert(event.pdu, self.comment.clone());
+                return self.in_flight.put_back(event.pdu, packet);
+            }
             port.push(&PacketBlock {
                 interface: Interface::Drop,
                 unix_ns: start_unix_ns.saturating_add(event.at.nanos()),
@@ -209,7 +241,7 @@ impl Captures {
                 pdu: Some(event.pdu),
                 comment: Some(&self.comment),
             });
-            port.drops += 1;
+            port.marks += 1;
         }
         self.in_flight.put_back(event.pdu, packet);
     }
@@ -217,8 +249,12 @@ impl Captures {
     /// Writes what is older than `now_ns` (time of the run) by the waiting time.
     pub fn write(&mut self, now_ns: u64, start_unix_ns: u64) {
         let until = start_unix_ns.saturating_add(now_ns.saturating_sub(WAIT_NS));
+        let oldest = self.in_flight.oldest_ns().filter(|_| self.holds).map(|at_ns| start_unix_ns.saturating_add(at_ns));
+        // What entered with the oldest packet, and in its instant, waits with it.
+        let settled = oldest.map_or(until, |oldest| until.min(oldest.saturating_sub(1)));
         for port in &mut self.ports {
-            port.write(until);
+            let is_full = port.waiting.bytes.len() > HELD_BYTES;
+            port.write(if is_full { until } else { settled });
             port.sink.check();
         }
     }
@@ -239,7 +275,9 @@ impl Captures {
             packets += port.packets;
             if let Some(failure) = port.sink.failure() {
                 failures.push(failure.to_owned());
-            } else if let Err(error) = annotate(port.sink.path()) {
+            } else if port.marks > 0
+                && let Err(error) = annotate(port.sink.path())
+            {
                 notes.push(format!(
                     "{} keeps drops as separate packets without direction: {error}",
                     port.sink.path().display()
@@ -269,11 +307,12 @@ impl PortCapture {
         let start = waiting.bytes.len();
         pcapng::write_packet(&mut waiting.bytes, packet);
         let leaves = packet.interface != Interface::Rx;
-        waiting.blocks.push(Block { unix_ns: packet.unix_ns, leaves, start, end: waiting.bytes.len() });
+        let enters = packet.pdu.filter(|_| !leaves);
+        waiting.blocks.push(Block { unix_ns: packet.unix_ns, leaves, enters, start, end: waiting.bytes.len() });
         self.packets += u64::from(packet.interface != Interface::Drop);
     }
 
-    /// Writes the blocks stamped before `until`, in order.
+    /// Writes the blocks stamped until `until`, in order.
     fn write(&mut self, until: u64) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut blocks = waiting.blocks;
@@ -282,7 +321,10 @@ impl PortCapture {
         for block in blocks {
             let bytes = &waiting.bytes[block.start..block.end];
             if block.unix_ns <= until {
-                due.extend_from_slice(bytes);
+                match block.enters.filter(|_| !self.fates.is_empty()).and_then(|pdu| self.fates.remove(&pdu)) {
+                    Some(fate) => packet_with_comment(&mut due, bytes, &fate),
+                    None => due.extend_from_slice(bytes),
+                }
             } else {
                 let start = self.waiting.bytes.len();
                 self.waiting.bytes.extend_from_slice(bytes);
@@ -290,5 +332,6 @@ impl PortCapture {
             }
         }
         self.sink.append(&due);
+        self.written_unix_ns = self.written_unix_ns.max(Some(until));
     }
 }

@@ -4,6 +4,7 @@
 //! The bytes of packets that are inside the link, so that each is copied once, when it enters.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use airpath_core::PduId;
 
@@ -50,9 +51,28 @@ pub(crate) struct Entering<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Hash of the numbers of packets, which follow one another and nobody chooses.
+#[derive(Debug, Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The golden ratio: neighbours come far apart in the upper bits, and stay different in the lower ones.
+        self.0 = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct InFlightStore {
-    packets: HashMap<PduId, InFlight>,
+    packets: HashMap<PduId, InFlight, BuildHasherDefault<NumberHasher>>,
     /// In order of entry; may name packets that have left.
     order: VecDeque<(u64, PduId)>,
     spare: Vec<Vec<u8>>,
@@ -81,7 +101,18 @@ impl InFlightStore {
                 self.recycle(packet);
             }
         }
-        // Packets leave nearly in order, so the front is nearly always a packet that has left.
+        self.forget_order();
+    }
+
+    /// Time of entry of the packet that has been here longest.
+    pub fn oldest_ns(&mut self) -> Option<u64> {
+        self.forget_order();
+        self.order.front().and_then(|(_, pdu)| self.packets.get(pdu)).map(|packet| packet.at_ns)
+    }
+
+    /// Forgets the place in the order of the first packets that have left. Packets leave nearly in order, so the
+    /// front is nearly always one of them.
+    fn forget_order(&mut self) {
         while let Some((serial, pdu)) = self.order.front() {
             if self.packets.get(pdu).is_some_and(|packet| packet.serial == *serial) {
                 break;
@@ -133,6 +164,7 @@ mod tests {
         }
         assert!(store.bytes <= LIMIT_BYTES && store.packets.len() == 1_024, "{}", store.packets.len());
         assert!(store.leave(0).is_none() && store.order.len() == store.packets.len());
+        assert_eq!(store.oldest_ns(), Some(2_000 - 1_024));
         for pdu in 2_000..3_000 {
             store.enter(pdu, entering(pdu, &[]));
         }
@@ -142,6 +174,7 @@ mod tests {
                 store.put_back(pdu, packet);
             }
         }
+        assert_eq!(store.oldest_ns(), None);
         store.enter(9_999, entering(1, &[]));
         assert_eq!((store.bytes, store.order.len()), (0, 1));
     }

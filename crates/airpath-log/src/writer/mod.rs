@@ -33,15 +33,13 @@ use crate::tables::inputs::InputColumns;
 use crate::tables::links::LinkColumns;
 use captures::Captures;
 use sink::Sink;
-use table::Table;
+use table::{FILE_ROWS, Table};
 
 /// Maximum time that records of a live run wait in the writer. Together with the time they may stay in the
 /// loop's hands, a run that is killed loses less than half a second.
 const WRITE_AFTER: Duration = Duration::from_millis(200);
 /// Interval of checks whether everything has been written.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Maximum number of rows written at once.
-const WRITE_ROWS: usize = 65_536;
 
 /// Files and options of the writer.
 #[derive(Clone, Debug)]
@@ -232,6 +230,10 @@ struct Files {
     places: Places,
     /// Progress of the run's time.
     now_ns: u64,
+    /// True if something has come since the last write.
+    has_news: bool,
+    /// True if a table has had all rows of a batch of its file since the last write.
+    is_full: bool,
     /// Maximum time that records may wait. Where nobody's clock counts there is no limit: what is written
     /// together is then a matter of its number alone, and equal runs leave equal bytes.
     patience: Option<Duration>,
@@ -243,8 +245,12 @@ impl Files {
         let events = EventColumns::new(&options.places);
         let inputs = InputColumns::new(&options.places);
         let kept = Kept { snaplen: options.snaplen.bytes(), link_headers: options.link_headers };
+        let patience = match options.overflow {
+            Overflow::Lose => Some(WRITE_AFTER),
+            Overflow::Wait => None,
+        };
         let captures = (options.level >= Level::Packets)
-            .then(|| Captures::create(&options.folder, &options.places, kept, open))
+            .then(|| Captures::create(&options.folder, &options.places, kept, patience.is_none(), open))
             .transpose()?;
         let links = options.links.then(|| {
             let columns = LinkColumns::new(&options.places);
@@ -261,10 +267,9 @@ impl Files {
             captures,
             places: options.places.clone(),
             now_ns: 0,
-            patience: match options.overflow {
-                Overflow::Lose => Some(WRITE_AFTER),
-                Overflow::Wait => None,
-            },
+            has_news: false,
+            is_full: false,
+            patience,
         })
     }
 
@@ -286,9 +291,10 @@ impl Files {
                 },
                 Err(TryRecvError::Disconnected) => break,
             }
-            let links = self.links.as_ref().map_or(0, |(columns, _)| columns.len());
-            let full = self.events.len().max(self.inputs.len()).max(links) >= WRITE_ROWS;
-            if full || write_at.is_some_and(|at| Instant::now() >= at) {
+            if self.is_full && self.patience.is_none() {
+                // Rows wait until their batch is full: then they are written once.
+                self.write_captures();
+            } else if self.is_full || write_at.is_some_and(|at| Instant::now() >= at) {
                 let advanced = self.write();
                 // Blocks of a capture that wait for later ones are written a little later, even if
                 // nothing comes.
@@ -305,6 +311,7 @@ impl Files {
 
     fn take(&mut self, batch: &LogBatch) {
         self.now_ns = self.now_ns.max(batch.sealed_at.nanos());
+        self.has_news |= !batch.is_empty();
         if !batch.lost_before.is_none() {
             let first = batch.inputs.first().map(|input| input.at).or(batch.events.first().map(|event| event.at));
             self.inputs.push_lost(first.unwrap_or(batch.sealed_at).nanos(), batch.lost_before);
@@ -318,12 +325,26 @@ impl Files {
                 kept_bytes: emitted.kept_bytes,
             });
             self.events.push(event, left, &self.places);
+            if self.events.len() == FILE_ROWS {
+                self.event_table.write(&self.events.take());
+                self.is_full = true;
+            }
         }
         for input in &batch.inputs {
             self.inputs.push(input, batch);
+            if self.inputs.len() == FILE_ROWS {
+                self.input_table.write(&self.inputs.take());
+                self.is_full = true;
+            }
         }
-        if let Some((columns, _)) = &mut self.links {
-            batch.links.iter().for_each(|record| columns.push(record, &self.places));
+        if let Some((columns, table)) = &mut self.links {
+            for record in &batch.links {
+                columns.push(record, &self.places);
+                if columns.len() == FILE_ROWS {
+                    table.write(&columns.take());
+                    self.is_full = true;
+                }
+            }
         }
         if let Some(captures) = &mut self.captures {
             captures.take(batch, self.start_unix_ns.load(Ordering::Relaxed));
@@ -332,25 +353,25 @@ impl Files {
 
     /// Writes what has come so far; says whether blocks are left that wait for later ones.
     fn write(&mut self) -> bool {
-        let events = self.events.take();
-        self.event_table.write(&events);
-        let inputs = self.inputs.take();
-        self.input_table.write(&inputs);
+        self.event_table.write(&self.events.take());
+        self.input_table.write(&self.inputs.take());
         self.event_table.sink().check();
         self.input_table.sink().check();
         if let Some((columns, table)) = &mut self.links {
             table.write(&columns.take());
             table.sink().check();
         }
-        let mut waiting = false;
-        if let Some(captures) = &mut self.captures {
-            // Nothing new in this round: what waits has waited long enough.
-            let quiet = events.num_rows() == 0 && inputs.num_rows() == 0;
-            let now_ns = if quiet { u64::MAX / 2 } else { self.now_ns };
-            captures.write(now_ns, self.start_unix_ns.load(Ordering::Relaxed));
-            waiting = captures.is_waiting();
-        }
-        waiting
+        self.write_captures()
+    }
+
+    /// The same for the captures.
+    fn write_captures(&mut self) -> bool {
+        self.is_full = false;
+        // Nothing new in this round: what waits has waited long enough.
+        let now_ns = if std::mem::take(&mut self.has_news) { self.now_ns } else { u64::MAX / 2 };
+        let Some(captures) = &mut self.captures else { return false };
+        captures.write(now_ns, self.start_unix_ns.load(Ordering::Relaxed));
+        captures.is_waiting()
     }
 
     fn finish(mut self) -> WriterReport {

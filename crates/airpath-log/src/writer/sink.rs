@@ -5,9 +5,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use crate::error::LogError;
 use crate::place;
@@ -18,6 +20,8 @@ pub(crate) trait Disk: Write + Send {
     fn cut(&mut self, length: u64) -> io::Result<()>;
     /// True if the written data can no longer be found under any name.
     fn vanished(&self) -> bool;
+    /// Writes `bytes` over the beginning.
+    fn overwrite(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 
 impl Disk for File {
@@ -28,6 +32,13 @@ impl Disk for File {
     fn vanished(&self) -> bool {
         self.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
+
+    fn overwrite(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // Whatever is written in append mode goes to the end, wherever it is meant to go.
+        let flags = OFlag::from_bits_retain(fcntl(&*self, FcntlArg::F_GETFL)?);
+        fcntl(&*self, FcntlArg::F_SETFL(flags - OFlag::O_APPEND))?;
+        self.write_all_at(bytes, 0)
+    }
 }
 
 /// A file that is written in whole blocks until the first failure, and never after it.
@@ -35,6 +46,8 @@ pub(crate) struct Sink {
     path: PathBuf,
     medium: Box<dyn Disk>,
     written: u64,
+    /// Length of the parts of a block that is not yet complete.
+    begun: u64,
     spent: Duration,
     failure: Option<String>,
 }
@@ -51,7 +64,7 @@ impl Sink {
     }
 
     pub fn over(path: PathBuf, medium: Box<dyn Disk>) -> Sink {
-        Sink { path, medium, written: 0, spent: Duration::ZERO, failure: None }
+        Sink { path, medium, written: 0, begun: 0, spent: Duration::ZERO, failure: None }
     }
 
     pub fn path(&self) -> &Path {
@@ -70,14 +83,20 @@ impl Sink {
 
     /// Writes `block`, whole or not at all.
     pub fn append(&mut self, block: &[u8]) {
-        if self.failure.is_some() || block.is_empty() {
+        self.append_part(block);
+        self.complete();
+    }
+
+    /// Writes a part of a block. The block is there once it is [complete](Sink::complete).
+    pub fn append_part(&mut self, part: &[u8]) {
+        if self.failure.is_some() || part.is_empty() {
             return;
         }
-        let begun = Instant::now();
-        let outcome = self.medium.write_all(block);
-        self.spent += begun.elapsed();
+        let start = Instant::now();
+        let outcome = self.medium.write_all(part);
+        self.spent += start.elapsed();
         match outcome {
-            Ok(()) => self.written += block.len() as u64,
+            Ok(()) => self.begun += part.len() as u64,
             Err(error) => {
                 // If cutting fails too, the torn block stays, and readers drop it.
                 let _ = self.medium.cut(self.written);
@@ -88,6 +107,27 @@ impl Sink {
                 ));
             }
         }
+    }
+
+    /// Ends a block of parts.
+    pub fn complete(&mut self) {
+        if self.failure.is_none() {
+            self.written += std::mem::take(&mut self.begun);
+        }
+    }
+
+    /// Writes `end` behind everything and then `beginning` over the beginning: what was whole without the two stays
+    /// so until both are there, and if they cannot be written.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn end_as(&mut self, beginning: &[u8], end: &[u8]) -> io::Result<()> {
+        let start = Instant::now();
+        let outcome = self.medium.write_all(end).and_then(|()| self.medium.overwrite(beginning));
+        self.spent += start.elapsed();
+        outcome.inspect_err(|_| {
+            let _ = self.medium.cut(self.written);
+        })
     }
 
     /// Notices a file that was removed under our hands.
@@ -137,6 +177,45 @@ pub(crate) mod tests {
         fn vanished(&self) -> bool {
             false
         }
+
+        fn overwrite(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.content.lock().unwrap()[..bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_block_of_parts_is_there_whole_or_not_at_all() {
+        let content = Arc::new(Mutex::new(Vec::new()));
+        let mut sink = Sink::over("x".into(), Box::new(SmallDisk { room: 10, content: content.clone() }));
+        sink.append_part(b"aa");
+        sink.append_part(b"bb");
+        sink.complete();
+        sink.append_part(b"cc");
+        sink.append_part(b"ddddd");
+        sink.complete();
+        assert_eq!(content.lock().unwrap().as_slice(), b"aabb");
+        assert!(sink.failure().unwrap().contains("first 4 bytes are readable"));
+    }
+
+    #[test]
+    fn what_cannot_end_stays_as_it_is() {
+        for (room, expected, is_ended) in [(10, &b"AAaaeeeee"[..], true), (8, b"aaaa", false)] {
+            let content = Arc::new(Mutex::new(Vec::new()));
+            let mut sink = Sink::over("x".into(), Box::new(SmallDisk { room, content: content.clone() }));
+            sink.append(b"aaaa");
+            assert_eq!(sink.end_as(b"AA", b"eeeee").is_ok(), is_ended);
+            assert_eq!(content.lock().unwrap().as_slice(), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_is_ended_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sink = Sink::create(folder.path().join("x")).unwrap();
+        sink.append(b"aaaa");
+        sink.end_as(b"AA", b"ee").unwrap();
+        assert_eq!(std::fs::read(sink.path()).unwrap(), b"AAaaee");
     }
 
     #[test]

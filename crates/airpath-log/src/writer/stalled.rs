@@ -4,6 +4,7 @@
 //! Tests with a disk that takes nothing for as long as it pleases.
 
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex};
@@ -62,6 +63,11 @@ impl Disk for StallingFile {
 
     fn vanished(&self) -> bool {
         false
+    }
+
+    fn overwrite(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stall.pass()?;
+        self.file.write_all_at(bytes, 0)
     }
 }
 

@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! An Arrow table that grows as an IPC stream and ends as an IPC file.
+//!
+//! A file is a stream between a mark and a footer, with the rows in batches of a fixed number. Where they came in such
+//! batches, the table is written once: the stream leaves room for the mark, and gets it at the end. Its schema message
+//! begins where the mark belongs, with nothing between its head and its content.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 
@@ -18,31 +22,62 @@ use crate::read::arrow::ArrowLog;
 
 /// Number of rows in a batch of the finished file, except for the last, which may have fewer. Exactly so many:
 /// how rows came to the writer must not show in the file.
-const FILE_ROWS: usize = 65_536;
+pub(crate) const FILE_ROWS: usize = 65_536;
+/// Length of a file's mark with the zeros behind it, in bytes; messages have lengths that are multiples of it.
+const MARK_BYTES: u8 = 64;
+/// Length of the end mark of a stream, in bytes.
+const STREAM_END_BYTES: usize = 8;
+/// Least length of a part that is written on its own, in bytes.
+const LONG_BYTES: usize = 1 << 16;
 
 pub(crate) struct Table {
-    sink: Sink,
-    stream: StreamWriter<Vec<u8>>,
+    encoder: Encoder,
+    /// The mark of a file.
+    mark: Vec<u8>,
     rows: u64,
+    /// True if each batch so far, but for the last one, is a batch of the finished file.
+    is_file: bool,
+    /// True if the last batch has fewer rows than a file's batch, or more.
+    is_odd: bool,
 }
 
 impl Table {
     /// A table in `sink`, with its schema written.
     pub fn new(sink: Sink, schema: &SchemaRef) -> Table {
-        let stream = StreamWriter::try_new(Vec::new(), schema).expect("a buffer in memory takes any schema");
-        let mut table = Table { sink, stream, rows: 0 };
-        table.drain();
-        table
+        let options = IpcWriteOptions::try_new(MARK_BYTES.into(), false, arrow_ipc::MetadataVersion::V5)
+            .expect("these options are those of every file");
+        let writer = FileWriter::try_new_with_options(Parts::held(sink), schema, options);
+        let mut encoder = Encoder::File(writer.expect("parts in memory take any schema"));
+        let head = &mut encoder.parts().waiting;
+        let mark = head[..usize::from(MARK_BYTES)].to_vec();
+        begin_as_stream(head);
+        Table::begun(encoder, mark)
+    }
+
+    /// The same for batches whose columns of words do not all have the same words in the same order. A file has one
+    /// order for all.
+    pub fn of_any_words(sink: Sink, schema: &SchemaRef) -> Table {
+        let writer = StreamWriter::try_new(Parts::held(sink), schema).expect("parts in memory take any schema");
+        Table { is_file: false, ..Table::begun(Encoder::Stream(writer), Vec::new()) }
+    }
+
+    fn begun(mut encoder: Encoder, mark: Vec<u8>) -> Table {
+        encoder.parts().is_held = false;
+        encoder.parts().complete();
+        Table { encoder, mark, rows: 0, is_file: true, is_odd: false }
     }
 
     /// Writes `batch`, whole or not at all.
     pub fn write(&mut self, batch: &RecordBatch) {
-        if self.sink.failure().is_some() || batch.num_rows() == 0 {
+        if self.sink().failure().is_some() || batch.num_rows() == 0 {
             return;
         }
-        self.stream.write(batch).expect("a buffer in memory takes every batch of its own schema");
-        self.drain();
-        if self.sink.failure().is_none() {
+        self.is_file &= !self.is_odd;
+        self.is_odd = batch.num_rows() != FILE_ROWS;
+        self.is_file &= batch.num_rows() <= FILE_ROWS;
+        self.encoder.write(batch).expect("parts take every batch of the schema");
+        self.encoder.parts().complete();
+        if self.sink().failure().is_none() {
             self.rows += batch.num_rows() as u64;
         }
     }
@@ -52,30 +87,113 @@ impl Table {
     }
 
     pub fn sink(&mut self) -> &mut Sink {
-        &mut self.sink
+        &mut self.encoder.parts().sink
     }
 
     /// Ends the stream and turns it into a file. Returns what kept it from being whole, and what
     /// else the user should know.
     pub fn finish(mut self) -> (Option<String>, Option<String>) {
-        self.stream.finish().expect("a buffer in memory takes the end of a stream");
-        self.drain();
-        self.sink.check();
-        if let Some(failure) = self.sink.failure() {
+        self.encoder.parts().is_held = true;
+        self.encoder.finish().expect("parts in memory take the end");
+        let Parts { sink, waiting, .. } = self.encoder.parts();
+        let (end, footer) = waiting.split_at(STREAM_END_BYTES);
+        sink.append(end);
+        sink.check();
+        if let Some(failure) = sink.failure() {
             return (Some(failure.to_owned()), None);
         }
-        let path = self.sink.path().to_owned();
-        let note = to_file_format(&path)
+        let path = sink.path().to_owned();
+        let ended = if self.is_file { sink.end_as(&self.mark, footer) } else { to_file_format(&path) };
+        let note = ended
             .err()
             .map(|error| format!("{} remains in Arrow stream format, complete and readable: {error}", path.display()));
         (None, note)
     }
+}
 
-    fn drain(&mut self) {
-        let block = self.stream.get_mut();
-        self.sink.append(block);
-        block.clear();
+enum Encoder {
+    /// Writes the messages of a file, which are those of a stream, and its footer.
+    File(FileWriter<Parts>),
+    Stream(StreamWriter<Parts>),
+}
+
+impl Encoder {
+    fn parts(&mut self) -> &mut Parts {
+        match self {
+            Encoder::File(writer) => writer.get_mut(),
+            Encoder::Stream(writer) => writer.get_mut(),
+        }
     }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        match self {
+            Encoder::File(writer) => writer.write(batch),
+            Encoder::Stream(writer) => writer.write(batch),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), ArrowError> {
+        match self {
+            Encoder::File(writer) => writer.finish(),
+            Encoder::Stream(writer) => writer.finish(),
+        }
+    }
+}
+
+/// Parts of the blocks of a table, on their way to its sink, which remembers failures.
+struct Parts {
+    sink: Sink,
+    /// Short parts, which are written together.
+    waiting: Vec<u8>,
+    /// True if long parts wait as well.
+    is_held: bool,
+}
+
+impl Parts {
+    fn held(sink: Sink) -> Parts {
+        Parts { sink, waiting: Vec::new(), is_held: true }
+    }
+
+    fn pass_on(&mut self) {
+        self.sink.append_part(&self.waiting);
+        self.waiting.clear();
+    }
+
+    /// Ends a block.
+    fn complete(&mut self) {
+        self.pass_on();
+        self.sink.complete();
+    }
+}
+
+impl Write for Parts {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.is_held || part.len() < LONG_BYTES {
+            self.waiting.extend_from_slice(part);
+        } else {
+            self.pass_on();
+            self.sink.append_part(part);
+        }
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Puts the beginning of a stream in the place of the mark of a file, in front of the file's schema message: the head
+/// of a message that has the schema at its end.
+fn begin_as_stream(file: &mut [u8]) {
+    let (mark, schema) = file.split_at_mut(MARK_BYTES.into());
+    let (continuation, rest) = schema.split_at(4);
+    let number = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().expect("four bytes"));
+    // The length of the message, and the place of its content, counted from behind its length.
+    let (length, content) = (number(0), number(4));
+    mark.fill(0);
+    mark[..4].copy_from_slice(continuation);
+    mark[4..8].copy_from_slice(&(length + u32::from(MARK_BYTES)).to_le_bytes());
+    mark[8..12].copy_from_slice(&(content + u32::from(MARK_BYTES)).to_le_bytes());
 }
 
 /// Replaces the stream at `path` by a file with the same rows.

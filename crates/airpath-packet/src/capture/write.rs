@@ -4,7 +4,7 @@
 //! Blocks of pcapng written: little-endian, into memory.
 
 use super::block::{BYTE_ORDER, SECTION};
-use super::pcapng::{OPTION_END, PACKET};
+use super::pcapng::{OPTION_COMMENT, OPTION_END, PACKET};
 
 fn padding(length: usize) -> &'static [u8] {
     &[0; 3][..length.next_multiple_of(4) - length]
@@ -79,4 +79,49 @@ pub fn packet(
         options(out);
         end_of_options(out);
     });
+}
+
+/// Writes the `block` of a [`packet`] again, with a comment before its options.
+///
+/// # Panics
+/// When `block` is no such block.
+pub fn packet_with_comment(out: &mut Vec<u8>, block: &[u8], comment: &str) {
+    const CAPTURED_AT: usize = 20;
+    const BYTES_AT: usize = 28;
+    let captured = u32::from_le_bytes(block[CAPTURED_AT..CAPTURED_AT + 4].try_into().expect("four bytes"));
+    let (packet, options) = block.split_at(BYTES_AT + (captured as usize).next_multiple_of(4));
+    let start = out.len();
+    out.extend_from_slice(packet);
+    option(out, OPTION_COMMENT, comment.as_bytes());
+    out.extend_from_slice(options);
+    let length = ((out.len() - start) as u32).to_le_bytes();
+    out[start + 4..start + 8].copy_from_slice(&length);
+    let end = out.len() - length.len();
+    out[end..].copy_from_slice(&length);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pcapng::PACKET_ID;
+    use super::*;
+
+    #[test]
+    fn a_comment_comes_where_it_would_have_been_written() {
+        for length in 0..6 {
+            let bytes = &b"packet"[..length];
+            let write = |out: &mut Vec<u8>, comment: Option<&str>| {
+                packet(out, 0, 7, 1_500, bytes, |out| {
+                    if let Some(comment) = comment {
+                        option(out, OPTION_COMMENT, comment.as_bytes());
+                    }
+                    option(out, PACKET_ID, &[9; 8]);
+                });
+            };
+            let (mut plain, mut expected, mut commented) = (Vec::new(), vec![1], vec![1]);
+            write(&mut plain, None);
+            write(&mut expected, Some("dropped"));
+            packet_with_comment(&mut commented, &plain, "dropped");
+            assert_eq!(commented, expected);
+        }
+    }
 }
