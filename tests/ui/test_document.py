@@ -111,3 +111,51 @@ def test_every_profile_is_shown_and_has_curves(served: Served) -> None:
     assert 0.3 < sum(rates) / len(rates) <= 2.4
     assert served.ask("/api/profiles/nothing").status == 404
     assert served.ask("/api/profiles/nothing/thumbnail").status == 404
+
+
+COMMENTED = """name = "tried"
+
+[[hops]]
+name = "radio"
+
+[hops.link]
+rate = "5 Mbit/s"
+propagation = "10 ms"
+# The end of the first.
+
+# The second hop.
+[[hops]]
+name = "core"
+"""
+
+
+def test_an_empty_line_stands_before_each_new_table_and_comments_keep_their_tables() -> None:
+    queue = {"type": "tail_drop", "limit": "7 packets"}
+    changed = edit(
+        COMMENTED,
+        [
+            {"path": ["hops", 0, "uplink", "queue"], "value": queue},
+            {"path": ["hops", 2], "value": {"name": "wire", "link": {"propagation": "1 ms"}}},
+            {"path": ["states", 0], "value": {"name": "poor", "at": "40 s"}},
+        ],
+    )
+    lines = changed.splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("["):
+            before = number - 2 if lines[number - 1] == "# The second hop." else number - 1
+            assert lines[before] == "", (changed, line)
+            assert lines[before - 1] != "", (changed, line)
+    assert "# The second hop.\n[[hops]]" in changed
+    assert "# The end of the first.\n\n[hops.uplink]" in changed
+    assert edit(changed, [{"path": ["name"], "value": "other"}]) == changed.replace(
+        '"tried"', '"other"'
+    )
+
+
+def test_words_over_several_lines_that_look_like_a_table_stay() -> None:
+    words = "Before:\n[hops.link]\nand after."
+    changed = edit(COMMENTED, [{"path": ["description"], "value": words}])
+    assert tomllib.loads(changed)["description"] == words
+    text = f'description = """\n{words}"""\n{COMMENTED}'
+    again = edit(text, [{"path": ["hops", 1, "link", "rate"], "value": "1 Mbit/s"}])
+    assert tomllib.loads(again)["description"] == words

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
-import os
-import tempfile
+import re
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import tomlkit
@@ -19,12 +18,17 @@ from tomlkit.items import AoT, Table
 
 from airpath.ui import engine
 from airpath.ui.errors import UiError
+from airpath.ui.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 MOST_DEPTH = 12
 """Maximum length of the path to a value."""
+
+_HEADING = re.compile(r"\s*\[{1,2}[^\[\],]+\]{1,2}\s*(#.*)?")
+"""Line that begins a table."""
 
 
 class Edit(TypedDict, total=False):
@@ -60,15 +64,15 @@ def check(text: str, folder: Path) -> Checked:
         tree: dict[str, Any] | None = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         tree = None  # the engine says where
-    path = written_beside(text, folder)
+    scratch = Scratch.write(text, folder)
     try:
-        done = engine.ask(["check", "--json", str(path)])
+        done = engine.ask(["check", "--json", str(scratch.path)])
         try:
             answer = json.loads(done.stdout.splitlines()[0])
         except (ValueError, IndexError) as error:
             raise UiError(done.stderr.strip() or "the engine's answer is not readable") from error
     finally:
-        path.unlink(missing_ok=True)
+        scratch.remove()
     problems = [
         {
             key: problem.get(key)
@@ -77,23 +81,6 @@ def check(text: str, folder: Path) -> Checked:
         for problem in answer.get("problems", [])
     ]
     return Checked(valid=bool(answer["valid"]), problems=problems, tree=_plain(tree))
-
-
-def written_beside(text: str, folder: Path) -> Path:
-    """Write a scenario into a hidden file of its folder, so that the files that it names are found.
-
-    Raises:
-        UiError: it cannot be written.
-
-    """
-    place = folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
-    try:
-        handle, name = tempfile.mkstemp(suffix=".toml", prefix=".airpath-ui-", dir=place)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UiError(f"{place}: {error.strerror or error}", 507) from error
-    return Path(name)
 
 
 def _plain(tree: Any) -> Any:
@@ -123,7 +110,41 @@ def edit(text: str, edits: Sequence[Edit]) -> str:
         tomllib.loads(changed)
     except tomllib.TOMLDecodeError as error:  # rather no change than a broken text
         raise UiError(f"this change cannot be written; change the text: {error}") from error
-    return changed
+    return _spaced(text, changed)
+
+
+def _spaced(text: str, changed: str) -> str:
+    """Return a changed text with an empty line before each table that is new, or behind one."""
+    old, lines = text.splitlines(), changed.splitlines()
+    _put_before_comments(old, lines)
+    matches = difflib.SequenceMatcher(None, old, lines, autojunk=False).get_matching_blocks()
+    kept = {match.b + place for match in matches for place in range(match.size)}
+    spaced: list[str] = []
+    for number, line in enumerate(lines):
+        if _HEADING.fullmatch(line):
+            begin = number  # that of the comments on the table
+            while begin > 0 and lines[begin - 1].lstrip().startswith("#"):
+                begin -= 1
+            new = number not in kept or begin - 1 not in kept
+            if new and begin > 0 and lines[begin - 1].strip():
+                spaced.insert(len(spaced) - (number - begin), "")
+        if line.strip() or number in kept or (spaced and spaced[-1].strip()):
+            spaced.append(line)
+    found = "\n".join(spaced) + ("\n" if changed.endswith("\n") else "")
+    # A line of a text over several lines may look like a table's.
+    return found if tomllib.loads(found) == tomllib.loads(changed) else changed
+
+
+def _put_before_comments(old: list[str], lines: list[str]) -> None:
+    """Move new tables that stand between a table and its comments before the comments."""
+    changes = difflib.SequenceMatcher(None, old, lines, autojunk=False).get_opcodes()
+    for _, place, _, begin, end in [one for one in changes if one[0] == "insert"]:
+        if place == len(old) or not _HEADING.fullmatch(old[place]):
+            continue
+        comments = begin
+        while comments > 0 and lines[comments - 1].lstrip().startswith("#"):
+            comments -= 1
+        lines[comments:end] = lines[begin:end] + lines[comments:begin]
 
 
 def _apply(document: Any, one: Edit) -> None:

@@ -23,6 +23,12 @@ BIN_NS = 100_000_000
 MOST_OPEN = 2_000_000
 """Maximum number of packets in the link that are remembered for their delay."""
 
+MOST_MARKS = 5_000
+"""Maximum number of drops, and of changes, that an update marks."""
+
+CHANGES = ["state_changed", "parameter_set", "link_reset"]
+"""Kinds of events that change a link."""
+
 UNITS = {
     "throughput": "Mbit/s",
     "offered": "Mbit/s",
@@ -141,8 +147,11 @@ class Feed:
             curves[name] = _points(some["time_ns"], some["queue_packets"].cast(pl.Float64), 0)
 
     def _marks(self, rows: pl.DataFrame) -> list[Mark]:
-        kinds = ["dropped", "state_changed", "parameter_set", "link_reset"]
-        found = rows.filter(pl.col("kind").is_in(kinds)).tail(5_000)
+        # Many drops must not leave changes of the link out.
+        found = pl.concat(
+            rows.filter(pl.col("kind").is_in(kinds)).tail(MOST_MARKS)
+            for kinds in (["dropped"], CHANGES)
+        ).sort("time_ns", maintain_order=True)
         return [
             Mark(
                 t=row["time_ns"] / 1e9,

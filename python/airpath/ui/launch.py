@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.engine import EngineError, find_engine
 from airpath.facts import FILES
-from airpath.ui import detached, document
+from airpath.ui import detached
 from airpath.ui.detached import CONSOLE
 from airpath.ui.errors import UiError, not_found
+from airpath.ui.scratch import Scratch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,8 +141,8 @@ class Launcher:
         folder = self.results() / name
         beside = self.workspace.beside(file)
         self.workspace.write_text(f"results/{name}.toml", ".toml", scenario)
-        read = document.written_beside(scenario, beside)
-        words = ["exec", "--scenario", str(read), "--out", str(folder), "--clock", clock]
+        read = Scratch.write(scenario, beside)
+        words = ["exec", "--scenario", str(read.path), "--out", str(folder), "--clock", clock]
         if server.strip():
             words += ["--server", server]
         words += [*(options or []), "--", "sh", "-c", client]
@@ -149,7 +150,7 @@ class Launcher:
             one = self.begin(name, folder, words)
             threading.Thread(target=_removed_once_read, args=(one, read), daemon=True).start()
         except (RuntimeError, UiError):
-            read.unlink(missing_ok=True)
+            read.remove()
             raise
         return one
 
@@ -220,8 +221,8 @@ class Launcher:
                 one.process.send_signal(signal.SIGTERM)
 
 
-def _removed_once_read(run: Started, file: Path) -> None:
+def _removed_once_read(run: Started, file: Scratch) -> None:
     """Remove a scenario once its run has the manifest, for which it was read, or has ended."""
     while run.process.poll() is None and not (run.folder / FILES["manifest"]).exists():
         time.sleep(0.1)
-    file.unlink(missing_ok=True)
+    file.remove()

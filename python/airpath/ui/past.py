@@ -17,7 +17,7 @@ from airpath.facts import FILES, raw
 from airpath.run import RunError, load_run
 from airpath.ui import engine
 from airpath.ui.errors import UiError, not_found
-from airpath.ui.feed import BIN_NS, Feed, tcp_curves
+from airpath.ui.feed import BIN_NS, CHANGES, Feed, tcp_curves
 
 if TYPE_CHECKING:
     from airpath.run import Run
@@ -150,7 +150,8 @@ def curves(run: Run, begin_s: float, end_s: float) -> dict[str, Any]:
     events = _events(run)
     update = Feed().add(events, last=True)
     found = {**update["curves"], **tcp_curves(run.tcp_state)}
-    marks = [mark for mark in update["marks"] if begin_s <= mark["t"] <= end_s]
+    changes = [mark for mark in update["marks"] if mark["kind"] in CHANGES]
+    marks = [mark for mark in changes if begin_s <= mark["t"] <= end_s]
     return {
         "t": update["t"],
         "curves": {

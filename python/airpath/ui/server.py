@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from airpath.ui.plans import Plans
 from airpath.ui.queue import Queue
 from airpath.ui.routes import build, drive, experiments, look, page
 from airpath.ui.routes.answer import READING, told
+from airpath.ui.scratch import remove_leftovers
 from airpath.ui.turn import Turn
 from airpath.ui.workspace import Workspace
 
@@ -56,6 +58,7 @@ def app(setting: Setting) -> Guard:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(lambda: remove_leftovers(workspace.folders()))
         yield
         drives.close()
         # Before plans: the end of one lets the queue go on.

@@ -9,9 +9,13 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airpath.files import read_bytes
 from airpath.ui.errors import UiError, not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_TEXT_BYTES = 2_000_000
 """Maximum size of a scenario, an experiment or a trace that the page takes."""
@@ -121,10 +125,21 @@ class Workspace:
 
     def files(self, suffix: str) -> list[Path]:
         """Return the files with a suffix, in order of their names, but for hidden ones and runs."""
-        found: list[Path] = []
+        return sorted(
+            folder / name
+            for folder, names in self._folders()
+            for name in names
+            if name.endswith(suffix) and not name.startswith(".")
+        )
+
+    def folders(self) -> list[Path]:
+        """Return the folders that scenarios can stand in, with the workspace itself."""
+        return [folder for folder, _ in self._folders()]
+
+    def _folders(self) -> Iterator[tuple[Path, list[str]]]:
+        """Give folders with the names of their files, but for hidden folders and runs."""
         seen = 0
         for directory, folders, names in os.walk(self.folder):
-            here = Path(directory)
             if "run.json" in names or "journal.jsonl" in names:
                 folders.clear()
                 continue
@@ -133,9 +148,7 @@ class Workspace:
                 for name in folders
                 if not name.startswith(".") and name not in ("node_modules", "target")
             )
+            yield Path(directory), names
             seen += len(names)
-            shown = [name for name in names if not name.startswith(".")]
-            found += [here / name for name in shown if name.endswith(suffix)]
             if seen > MOST_FILES:
                 break
-        return sorted(found)
