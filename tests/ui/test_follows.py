@@ -16,6 +16,7 @@ from pyarrow import ipc
 from airpath.arrow import read_arrow_log
 from airpath.ui import follower, follows
 from airpath.ui.feed import Feed
+from airpath.ui.follower import Follower
 from airpath.ui.follows import Follows
 from ui.test_feed import merged
 
@@ -161,9 +162,14 @@ def test_a_page_that_cannot_keep_up_goes_on_by_itself_and_loses_nothing(
     events: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follows, "MOST_WAITING_BYTES", 2_000)
-    forks = []
-    fork = follower.Follower.fork
-    monkeypatch.setattr(follower.Follower, "fork", lambda one: forks.append(1) or fork(one))
+    forks: list[Follower] = []
+    fork = Follower.fork
+
+    def counted(one: Follower) -> Follower:
+        forks.append(fork(one))
+        return forks[-1]
+
+    monkeypatch.setattr(Follower, "fork", counted)
     log = Log(tmp_path, events)
 
     async def both() -> list[list[Any]]:
@@ -173,7 +179,7 @@ def test_a_page_that_cannot_keep_up_goes_on_by_itself_and_loses_nothing(
         await begun.wait()
         slow = shared.follow(tmp_path, None)
         taken = [json.loads(await anext(slow))]
-        next_of_group = asyncio.create_task(anext(slow))
+        next_of_group = asyncio.ensure_future(anext(slow))
         while not next_of_group.done() and log.rest:
             log.grow()
             await asyncio.sleep(0.02)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,19 @@ set = { "radio.link.rate" = "5 Mbit/s" }
 """
 
 
+NOTE_WORDS = """() => {
+    window.words = {};
+    const pictures = new Map();
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        if (!pictures.has(this.canvas)) pictures.set(this.canvas, pictures.size);
+        (window.words[pictures.get(this.canvas)] ??= []).push(text);
+        return write.call(this, text, ...place);
+    };
+}"""
+"""Notes the words in each picture."""
+
+
 def test_a_run_is_driven_through_two_handovers(page: Page, served: Served) -> None:
     page.get_by_role("textbox", name="Scenario (TOML)").fill(LIVE)
     page.get_by_text("The scenario is valid.").wait_for()
@@ -93,9 +107,16 @@ def test_a_run_is_driven_through_two_handovers(page: Page, served: Served) -> No
     page.get_by_role("button", name="End the run").click()
     page.get_by_text("The run has ended.").wait_for()
     shown = page.locator("figure", has_text="One-way delay").locator("p").inner_text()
+    page.evaluate(NOTE_WORDS)
     # Runs of other tests have such links too.
     page.locator('a[href="#/look/results%2Ftrain"]').first.click()
     page.get_by_role("heading", name="results/train").wait_for()
+    # The changes of the link are told, and marked in each curve.
+    page.get_by_text(re.compile(r"Changes of the link: .*far at [\d.]+ s.*near at")).wait_for()
+    pictures = page.locator("figure").count()
+    page.wait_for_function("wanted => Object.keys(window.words).length >= wanted", arg=pictures)
+    for words in page.evaluate("Object.values(window.words)"):
+        assert {"far", "near"} <= {*words}
     run = load_run(served.folder / "results/train")
     changes = run.events.filter(run.events["kind"] == "state_changed")["state"].to_list()
     assert [one for one in changes if one in ("far", "near")] == ["far", "near"]

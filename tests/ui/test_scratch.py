@@ -38,7 +38,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_of_a_killed_process_is_removed_and_one_in_use_stays(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WRITE, tmp_path]
+    command = [sys.executable, "-c", WRITE, str(tmp_path)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as writer:
         assert writer.stdout is not None
@@ -47,7 +47,9 @@ def test_a_file_of_a_killed_process_is_removed_and_one_in_use_stays(tmp_path: Pa
         assert remove_leftovers([tmp_path]) == []
         writer.send_signal(signal.SIGKILL)
     assert left.read_text() == "name = 'left'"
-    with subprocess.Popen(["tail", "-f", "/dev/null", left], stdout=subprocess.DEVNULL) as reader:
+    with subprocess.Popen(
+        ["tail", "-f", "/dev/null", str(left)], stdout=subprocess.DEVNULL
+    ) as reader:
         assert remove_leftovers([tmp_path]) == []
         reader.kill()
     assert remove_leftovers([tmp_path]) == [left]

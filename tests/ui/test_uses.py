@@ -136,6 +136,64 @@ def test_comments_outlive_changes_in_forms(page: Page) -> None:
 
 
 @IN_BROWSER
+def test_a_value_that_does_not_fit_is_answered_with_what_does(page: Page) -> None:
+    field = page.locator("#field-hops-0-link-propagation")
+    before = page.get_by_role("textbox", name="Scenario (TOML)").input_value()
+    field.fill("soon")
+    field.press("Tab")
+    told = page.get_by_role("alert").inner_text()
+    assert told.startswith("This value does not fit. A length of time with its unit: h, min, s,")
+    assert told.endswith("For example 200 ms.")
+    assert page.get_by_role("textbox", name="Scenario (TOML)").input_value() == before
+    field.fill("7 ms")
+    field.press("Tab")
+    until_words(page, "7 ms")
+    assert page.get_by_role("alert").count() == 0
+
+
+@IN_BROWSER
+def test_states_stand_on_their_line_with_their_times(page: Page) -> None:
+    text = page.get_by_role("textbox", name="Scenario (TOML)")
+    text.fill(
+        f"{text.input_value()}\n"
+        '[[states]]\nname = "tunnel"\nat = "40 s"\nduration = "5 s"\n\n'
+        '[[states]]\nname = "later"\nat = "1 min"\n\n[[states]]\nname = "asked"\n'
+    )
+    line = page.get_by_role("group", name="States")
+    line.get_by_role("button", name="tunnel 40 to 45 s").wait_for()
+    line.get_by_role("button", name="later from 60 s").wait_for()
+    line.get_by_role("button", name="asked on command").wait_for()
+    ticks = page.locator(".axis span").all_inner_texts()
+    assert ticks[:3] == ["0 s", "20 s", "40 s"]
+
+
+@IN_BROWSER
+def test_a_reload_keeps_the_file_and_what_is_not_saved(page: Page, served: Served) -> None:
+    text = page.get_by_role("textbox", name="Scenario (TOML)")
+    name = page.get_by_label("File name")
+    name.fill("reloaded.toml")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Saved as reloaded.toml.").wait_for()
+    page.reload()
+    page.get_by_text("The scenario is valid.").wait_for()
+    assert name.input_value() == "reloaded.toml"
+    text.fill(text.input_value().replace("5 Mbit/s", "7 Mbit/s"))
+    page.get_by_text("The scenario is valid.").wait_for()
+    page.on("dialog", lambda asked: asked.accept())
+    page.reload()
+    page.get_by_text("The scenario is valid.").wait_for()
+    assert name.input_value() == "reloaded.toml"
+    assert "7 Mbit/s" in text.input_value()
+    asked: list[str] = []
+    page.on("dialog", lambda one: asked.append(one.message))
+    page.get_by_role("button", name="New scenario").click()
+    page.wait_for_function("!document.querySelector('textarea').value.includes('7 Mbit/s')")
+    assert asked == ["There are changes that are not saved. Discard them?"]
+    assert name.input_value() == ""
+    (served.folder / "reloaded.toml").unlink()
+
+
+@IN_BROWSER
 def test_the_line_for_a_program_of_ones_own_is_copied(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("link", name="Drive", exact=True).click()

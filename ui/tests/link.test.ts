@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
-import { bitsPerSecond, hopsOf, inWords, rateText, seconds, statesOf } from "../src/lib/link";
+import { bitsPerSecond, hopsOf, inWords, rateText, seconds, spanWords, statesOf } from "../src/lib/link";
 
 test("a direction's values stand over those of both", () => {
   const [hop] = hopsOf({
@@ -37,8 +37,8 @@ test("amounts are read and written", () => {
 
 test("states have their times", () => {
   expect(statesOf({ states: [{ name: "poor", at: "40 s", duration: "5 s" }, { name: "by hand" }] })).toEqual([
-    { name: "poor", at_s: 40, duration_s: 5 },
-    { name: "by hand", at_s: null, duration_s: null },
+    { name: "poor", at_s: 40, duration_s: 5, drawn: false },
+    { name: "by hand", at_s: null, duration_s: null, drawn: false },
   ]);
 });
 
@@ -46,4 +46,13 @@ test("values are told in few words", () => {
   expect(inWords({ type: "tail_drop", limit: "7 packets" })).toBe("tail drop, 7 packets");
   expect(inWords({ type: "infinite" })).toBe("infinite");
   expect(inWords(undefined)).toBe("");
+});
+
+test("states say when they begin and end", () => {
+  const words = (state: Record<string, string | Record<string, string>>) => spanWords(statesOf({ states: [state] })[0]!);
+  expect(words({ name: "a", at: "40 s", duration: "5 s" })).toBe("40 to 45 s");
+  expect(words({ name: "a", at: "100 ms", duration: "200 ms" })).toBe("0.1 to 0.3 s");
+  expect(words({ name: "a", at: "1 min" })).toBe("from 60 s");
+  expect(words({ name: "a", duration: "5 s" })).toBe("on command");
+  expect(words({ name: "a", at: "1 s", duration: { type: "exponential", mean: "3 s" } })).toBe("from 1 s for a random time");
 });

@@ -1,5 +1,6 @@
 // A scenario as the picture shows it: hops in a row, each direction with what holds there.
 
+import { TEXT } from "../text";
 import type { Json, Tree } from "./types";
 
 export type Direction = "uplink" | "downlink";
@@ -47,14 +48,25 @@ export interface StateView {
   name: string;
   at_s: number | null;
   duration_s: number | null;
+  /** True if the duration is drawn anew each time. */
+  drawn: boolean;
 }
 
 export function statesOf(tree: Tree | null): StateView[] {
   const states = Array.isArray(tree?.states) ? tree.states : [];
   return states.map((each) => {
     const state = table(each);
-    return { name: String(state.name ?? ""), at_s: seconds(state.at), duration_s: seconds(state.duration) };
+    return { name: String(state.name ?? ""), at_s: seconds(state.at), duration_s: seconds(state.duration), drawn: Object.keys(table(state.duration)).length > 0 };
   });
+}
+
+/** Begin and end of a state in a few words. */
+export function spanWords(state: StateView): string {
+  if (state.at_s === null) return TEXT.build.stateByHand;
+  const [begin, lasting] = [state.at_s, state.duration_s];
+  const words = (time: number) => Number(time.toPrecision(6));
+  if (state.drawn) return TEXT.build.stateDrawn(words(begin));
+  return lasting === null ? TEXT.build.stateFrom(words(begin)) : TEXT.build.stateSpan(words(begin), words(begin + lasting));
 }
 
 const UNITS: Record<string, number> = { h: 3600, min: 60, s: 1, ms: 1e-3, us: 1e-6, "µs": 1e-6, ns: 1e-9 };

@@ -18,8 +18,8 @@ export function from(marks: readonly Mark[], time: number): readonly Mark[] {
   return marks.slice(low);
 }
 
-/** Draws a line with its word for each change of the link. */
-export function drawStates(plot: uPlot, marks: readonly Mark[], colours: { ink: string; soft: string }): void {
+/** Draws a line with its word for each change of the link; words of several runs stand in rows of their own. */
+export function drawStates(plot: uPlot, marks: readonly Mark[], colours: { ink: string; soft: string }, row = 0): void {
   const { left, top, height, width } = plot.bbox;
   const context = plot.ctx;
   context.save();
@@ -29,7 +29,7 @@ export function drawStates(plot: uPlot, marks: readonly Mark[], colours: { ink: 
   context.font = `${11 * devicePixelRatio}px system-ui`;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
-  context.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  context.setLineDash([4 * devicePixelRatio, (4 + 4 * row) * devicePixelRatio]);
   let free = left;
   for (const mark of marks) {
     if (mark.kind === "dropped") continue;
@@ -43,7 +43,7 @@ export function drawStates(plot: uPlot, marks: readonly Mark[], colours: { ink: 
     const start = x + 3 + words <= left + width ? x + 3 : x - 3 - words;
     // Words that would stand on those before them are left out; the line stays.
     if (start < free) continue;
-    context.fillText(mark.text, start, top + 11 * devicePixelRatio);
+    context.fillText(mark.text, start, top + (11 + 13 * row) * devicePixelRatio);
     free = start + 3 + words;
   }
   context.restore();

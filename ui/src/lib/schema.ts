@@ -1,5 +1,6 @@
 // What a form needs of the JSON Schema of scenarios: references resolved, variants told apart.
 
+import { TEXT } from "../text";
 import type { Json, Tree } from "./types";
 
 export interface Schema {
@@ -12,6 +13,8 @@ export interface Schema {
   pattern?: string;
   minimum?: number;
   maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
   enum?: Json[];
   const?: Json;
   properties?: Record<string, Schema>;
@@ -35,9 +38,9 @@ export type Shape =
   | { kind: "flag"; schema: Schema }
   | { kind: "word"; schema: Schema; words: string[] }
   | { kind: "number"; schema: Schema }
-  | { kind: "text"; schema: Schema; patterns: RegExp[] }
+  | { kind: "text"; schema: Schema }
   | { kind: "table"; schema: Schema; properties: Record<string, Schema>; required: string[] }
-  | { kind: "variants"; schema: Schema; variants: Variant[]; text: RegExp[] | null }
+  | { kind: "variants"; schema: Schema; variants: Variant[]; /** True if one value does, too. */ text: boolean }
   | { kind: "list"; schema: Schema; items: Schema }
   | { kind: "other"; schema: Schema };
 
@@ -103,9 +106,8 @@ export function shapeOf(given: Schema): Shape {
 function ofChoices(schema: Schema, choices: Schema[]): Shape {
   const kinds = choices.filter((one) => kindOf(one));
   const texts = choices.filter((one) => one.type === "string" && one.const === undefined);
-  const numbers = choices.filter((one) => one.type === "number" || one.type === "integer");
+  const numbers = choices.filter(isNumber);
   const constants = choices.filter((one) => typeof one.const === "string" || one.enum);
-  const patterns = texts.flatMap((one) => (one.pattern ? [new RegExp(one.pattern)] : []));
   if (kinds.length) {
     const variants = kinds.map((one) => {
       const { type: _, ...properties } = one.properties ?? {};
@@ -116,17 +118,15 @@ function ofChoices(schema: Schema, choices: Schema[]): Shape {
         required: (one.required ?? []).filter((key) => key !== "type"),
       };
     });
-    return { kind: "variants", schema, variants, text: texts.length || numbers.length ? patterns : null };
+    return { kind: "variants", schema, variants, text: texts.length + numbers.length > 0 };
   }
   if (constants.length && constants.length === choices.length) {
     const words = constants.flatMap((one) => (one.enum ?? [one.const]) as Json[]).map(String);
     return { kind: "word", schema, words };
   }
   if (texts.length || numbers.length) {
-    if (numbers.length) patterns.push(/^\s*[0-9_]*\.?[0-9]+(e-?[0-9]+)?\s*$/);
-    for (const one of constants) patterns.push(new RegExp(`^${String(one.const)}$`));
     const examples = schema.examples ?? choices.flatMap((one) => one.examples ?? []);
-    return { kind: "text", schema: { ...schema, examples }, patterns };
+    return { kind: "text", schema: { ...schema, examples } };
   }
   return { kind: "other", schema };
 }
@@ -134,10 +134,8 @@ function ofChoices(schema: Schema, choices: Schema[]): Shape {
 function ofOne(schema: Schema): Shape {
   if (schema.enum) return { kind: "word", schema, words: schema.enum.map(String) };
   if (schema.type === "boolean") return { kind: "flag", schema };
-  if (schema.type === "number" || schema.type === "integer") return { kind: "number", schema };
-  if (schema.type === "string") {
-    return { kind: "text", schema, patterns: schema.pattern ? [new RegExp(schema.pattern)] : [] };
-  }
+  if (isNumber(schema)) return { kind: "number", schema };
+  if (schema.type === "string") return { kind: "text", schema };
   if (schema.properties) {
     return { kind: "table", schema, properties: schema.properties, required: schema.required ?? [] };
   }
@@ -153,4 +151,61 @@ export function shown(value: Json | undefined): string {
     return typeof kind === "string" ? kind : JSON.stringify(value);
   }
   return String(value);
+}
+
+function isNumber(schema: Schema): boolean {
+  return schema.type === "number" || schema.type === "integer";
+}
+
+/** True for a schema of values that a line of text can tell. */
+function isScalar(schema: Schema): boolean {
+  return schema.type === "string" || isNumber(schema) || schema.const !== undefined || schema.enum !== undefined;
+}
+
+function numberFits(schema: Schema, text: string): boolean {
+  const value = text.trim() === "" ? NaN : Number(text);
+  if (Number.isNaN(value) || (schema.type === "integer" && !Number.isInteger(value))) return false;
+  const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity, exclusiveMaximum = Infinity } = schema;
+  return value >= minimum && value <= maximum && value > exclusiveMinimum && value < exclusiveMaximum;
+}
+
+/** Tells whether a text is a value of a schema. */
+export function fits(schema: Schema, text: string): boolean {
+  const scalars = flattened(schema).filter(isScalar);
+  return !scalars.length || scalars.some((one) => {
+    if (one.const !== undefined || one.enum) return (one.enum ?? [one.const]).map(String).includes(text.trim());
+    if (isNumber(one)) return numberFits(one, text);
+    return !one.pattern || new RegExp(one.pattern).test(text);
+  });
+}
+
+function numberWords(schema: Schema): string {
+  const whole = schema.type === "integer";
+  const { minimum, maximum, exclusiveMinimum } = schema;
+  if (exclusiveMinimum !== undefined) return TEXT.form.above(exclusiveMinimum, maximum, whole);
+  if (minimum !== undefined) return maximum === undefined ? TEXT.form.least(minimum, whole) : TEXT.form.between(minimum, maximum, whole);
+  return maximum === undefined ? TEXT.form.number(whole) : TEXT.form.most(maximum, whole);
+}
+
+/** Words on the values of a schema. The description of a definition is of its values; that of a parameter is
+ * of what it does. */
+function wordsOf(schema: Schema, named = false, depth = 0): string[] {
+  if (schema.$ref) return depth < 20 ? wordsOf(root.$defs?.[schema.$ref.split("/").at(-1) ?? ""] ?? {}, true, depth + 1) : [];
+  if (isNone(schema)) return [];
+  const own = named && schema.description ? [schema.description.replace(/\s+/g, " ")] : [];
+  const choices = schema.oneOf ?? schema.anyOf;
+  if (choices) return own.length && flattened(schema).every(isScalar) ? own : choices.flatMap((one) => wordsOf(one, false, depth));
+  if (!isScalar(schema)) return [];
+  if (own.length) return own;
+  if (isNumber(schema)) return [numberWords(schema)];
+  if (schema.const !== undefined || schema.enum) return [TEXT.form.oneOf((schema.enum ?? [schema.const!]).map(String))];
+  return schema.pattern?.includes("%") ? [TEXT.form.percentage] : [];
+}
+
+/** What fits a schema, with its units and range, and an example. */
+export function fitting(schema: Schema): string {
+  const words = [...new Set(wordsOf(schema))];
+  const examples = [resolved(schema), ...flattened(schema)].flatMap((one) => one.examples ?? []);
+  const scalar = examples.find((one) => typeof one !== "object" && fits(schema, String(one)));
+  return [TEXT.form.or(words), scalar === undefined ? "" : `${TEXT.form.example(String(scalar))}.`].filter(Boolean).join(" ");
 }

@@ -4,6 +4,7 @@ import { get, send } from "./api";
 import type { About, Checked, Edit, Problem, Tree } from "./types";
 
 const DRAFT = "airpath-draft";
+const DRAFT_FILE = "airpath-draft-file";
 const START = `name = "my-link"
 
 [[hops]]
@@ -21,10 +22,22 @@ rate = "20 Mbit/s"
 queue = { type = "tail_drop", limit = "256 kB" }
 `;
 
+/** The file of the draft, and whether it has the draft, before a reload. */
+function draftFile(): { file: string | null; saved: boolean } {
+  try {
+    const { file, saved } = JSON.parse(sessionStorage.getItem(DRAFT_FILE) ?? "{}") as { file?: unknown; saved?: unknown };
+    return { file: typeof file === "string" ? file : null, saved: saved !== false };
+  } catch {
+    return { file: null, saved: true };
+  }
+}
+
+const before = draftFile();
+
 class Scenario {
   text = $state(sessionStorage.getItem(DRAFT) ?? START);
-  file = $state<string | null>(null);
-  saved = $state(true);
+  file = $state(before.file);
+  saved = $state(before.saved);
   tree = $state<Tree | null>(null);
   problems = $state<Problem[]>([]);
   valid = $state(false);
@@ -47,7 +60,14 @@ class Scenario {
     this.file = file;
     this.put(text);
     this.saved = true;
+    this.keep();
     await this.check();
+  }
+
+  /** Takes note that a file has the text now. */
+  stored(file: string): void {
+    [this.file, this.saved] = [file, true];
+    this.keep();
   }
 
   /** The scenario as requests tell it; files that it names are beside its own. */
@@ -69,8 +89,14 @@ class Scenario {
   private show(text: string): void {
     this.text = text;
     this.saved = false;
+    this.keep();
+  }
+
+  /** Keeps the draft for a reload. */
+  private keep(): void {
     try {
-      sessionStorage.setItem(DRAFT, text);
+      sessionStorage.setItem(DRAFT, this.text);
+      sessionStorage.setItem(DRAFT_FILE, JSON.stringify({ file: this.file, saved: this.saved }));
     } catch {
       // A full store: the draft lives as long as the page.
     }
