@@ -399,3 +399,65 @@ fn ethernet_type(packet: &Outgoing<'_>) -> Option<[u8; 2]> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+    use crate::ports::would_block;
+
+    const MTU_BYTES: usize = 1500;
+
+    fn frame(kind: [u8; 2], bytes: usize) -> Vec<u8> {
+        let mut frame = vec![0; HEADER_BYTES + ADDRESS_BYTES];
+        frame.extend(kind);
+        frame.extend((0..bytes).map(|at| at as u8));
+        frame
+    }
+
+    /// Packets that are read of `frames`, and the numbers of others; `with_waits` if calls that wait receive first.
+    fn read(frames: &[Vec<u8>], with_waits: bool) -> (Vec<Vec<u8>>, [u64; 2]) {
+        let (socket, end) = UnixDatagram::pair().unwrap();
+        for frame in frames {
+            assert_eq!(end.send(frame).unwrap(), frame.len());
+        }
+        let mut reading = ReadBuffers::new(MTU_BYTES);
+        let mut slab = BytesMut::with_capacity(1 << 20);
+        let (mut packets, mut others) = (Vec::new(), [0; 2]);
+        let mut exhausted = false;
+        while !exhausted {
+            let received = with_waits && series::receive_now(&[socket.as_raw_fd()]) > 0;
+            let read = match reading.read(socket.as_fd(), &mut slab, BATCH, &mut packets) {
+                Err(error) if would_block(&error) => break,
+                read => read.unwrap(),
+            };
+            others[0] += read.not_ip;
+            others[1] += read.oversized;
+            // Where a wait has received, it looked first.
+            exhausted = read.exhausted && !received;
+        }
+        (packets.iter().map(|packet| packet.bytes.to_vec()).collect(), others)
+    }
+
+    #[test]
+    fn packets_are_the_same_whether_a_wait_received_them_or_not() {
+        let frames = [
+            frame(IPV4, 100),
+            frame(IPV6, MTU_BYTES),
+            frame([0x88, 0xcc], 60),
+            frame(IPV4, 4000),
+            frame(IPV4, 65_000),
+            frame(IPV4, 1),
+            vec![1; 5],
+            frame(IPV6, LONGEST_PACKET_BYTES + 1),
+            frame(IPV4, 20),
+        ];
+        let (packets, others) = read(&frames, false);
+        assert_eq!(packets.iter().map(Vec::len).collect::<Vec<_>>(), [100, MTU_BYTES, 4000, 65_000, 1, 20]);
+        assert_eq!(others, [2, 1]);
+        assert_eq!(packets[3][..], frames[4][PREFIX_BYTES..]);
+        assert_eq!(read(&frames, true), (packets, others));
+    }
+}
