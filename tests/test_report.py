@@ -267,6 +267,22 @@ def test_runs_are_found_at_any_level_and_told_apart(replications: Path, tmp_path
         find_runs([tmp_path / "nowhere"])
 
 
+def test_runs_named_one_by_one_are_a_set_if_they_are_alike(
+    replications: Path, tmp_path: Path
+) -> None:
+    write_run(tmp_path / "other", size=2560)
+    manifest = json.loads((tmp_path / "other" / "run.json").read_text())
+    manifest["settings"]["congestion_control"] = "cubic"
+    (tmp_path / "other" / "run.json").write_text(json.dumps(manifest))
+    alike = [replications / f"replication-000{number}" for number in (1, 2)]
+    material = load_material([*alike, tmp_path / "other"], None, 0)
+    of_sets = {name: [one.label for one in runs] for name, runs in material.sets.items()}
+    assert of_sets == {
+        "replication-0001": ["replication-0001", "replication-0002"],
+        "other": ["other"],
+    }
+
+
 def test_a_killed_run_is_on_the_page_and_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     write_run(folder, size=5120, stream=True)

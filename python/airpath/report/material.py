@@ -23,7 +23,7 @@ from airpath.report.presentation import Presentation, present, unfinished
 from airpath.report.reduce import Task, reduce_runs
 from airpath.report.run_pictures import Drawn, draw_pictures
 from airpath.report.run_pictures import Task as PictureTask
-from airpath.run import NoRunError, RunError, load_run
+from airpath.run import NoRunError, Run, RunError, load_run
 from airpath.workers import Crew
 
 if TYPE_CHECKING:
@@ -215,6 +215,7 @@ def load_material(
     labels = _labels(folders, directories)
     entries: list[Entry] = []
     unreadable: list[str] = []
+    named: dict[str, str] = {}
     for folder, label in zip(folders, labels, strict=True):
         try:
             run = load_run(folder)
@@ -229,7 +230,11 @@ def load_material(
                 # Several results may have sets of one name.
                 name = str(Path(label).parent).replace("/runs/", "/", 1)
         elif name == ".":
-            name = folder.resolve().parent.name if label != folder.name else directories[0].name
+            if label == folder.name:
+                # Runs that were named one by one are a set if they are of the same.
+                name = named.setdefault(_kind(run), folder.name)
+            else:
+                name = folder.resolve().parent.name
         entries.append(Entry(len(entries) + 1, label, run, name, about))
     if not entries:
         message = "\n".join(unreadable)
@@ -255,6 +260,17 @@ def load_material(
         material.crew = crew
     material.read()
     return material
+
+
+def _kind(run: Run) -> str:
+    """Return what replications have in common: the link, what runs over it, and by which clock."""
+    ends = []
+    for key, what in (("commands", "command"), ("workloads", "workload")):
+        told = run.manifest.get(key)
+        entries = told if isinstance(told, list) else []
+        ends.append([one.get(what) for one in entries if isinstance(one, dict)])
+    settings = [run.settings.get(key) for key in ("congestion_control", "mtu_bytes")]
+    return repr([run.manifest.get("scenario_toml"), ends, settings, run.clock])
 
 
 def _labels(folders: Sequence[Path], directories: Sequence[Path]) -> list[str]:
