@@ -77,7 +77,10 @@ SLIPS = [
     ("exec --profile nothing -- true", 2, "geo-satellite"),
     ("trace generate wall out", 2, "no environment of a wireless LAN; did you mean `walls`?"),
     ("trace generate wall out", 2, "valid: office, walking, adjacent, table, walls"),
-    ("check nowhere.toml", 2, "cannot be read: No such file or directory"),
+    ("check nowhere.toml", 2, "nowhere.toml: cannot be read: No such file or directory"),
+    ("frob", 2, "airpath: unrecognized subcommand 'frob'"),
+    ("log run --frob", 2, "airpath: unexpected argument '--frob' found"),
+    ("plot run --frob", 2, "airpath: unexpected argument '--frob' found"),
     ("plot run --from 5x", 2, "not a time; write for example '2 s'"),
     ("log run --from x", 2, "`x` is not a time"),
     ("log run --from 5", 2, "run is not a directory"),
@@ -109,6 +112,8 @@ ADVICE = [
     ("--profile lte-good --loss 1%", "--loss replaces the errors of lte-good"),
     ("--profile lte-cell-edge --loss 1%", "--loss replaces the errors of lte-cell-edge"),
     ("--profile lte-good --loss 0%,1%", "for losses beside them write --loss '+0%,+1%'"),
+    ("--profile lte-good --loss 1%", "probability = 0.1"),
+    ("--profile wifi-poor --loss 1%", "--loss replaces the errors of wifi-poor: {"),
     ("--profile lte-good --loss +1%", ""),
     ("--profile slow-4g --loss 1%", ""),
     ("--profile lte-good", ""),
@@ -123,6 +128,30 @@ def test_losses_that_do_something_else_are_told(options: str, said: str, tmp_pat
     assert done.returncode == 0, done.stderr
     assert said in done.stderr
     assert ("--loss" in done.stderr) == bool(said)
+    printed = airpath("sim", *options.split(), "--print-scenario", cwd=tmp_path)
+    assert said in printed.stderr, "printing the link says the same"
+    assert ("--loss" in printed.stderr) == bool(said)
+
+
+def test_the_source_of_a_profile_says_which_options_changed_it(tmp_path: Path) -> None:
+    words = ("--profile", "lte-good", "--loss", "1%", "--delay", "5 ms", "--print-scenario")
+    printed = tomllib.loads(airpath("sim", *words, cwd=tmp_path).stdout)
+    assert printed["source"].endswith("\nChanged by --delay '5 ms', --loss '1%'.")
+    plain = tomllib.loads(airpath("sim", *words[:2], words[-1], cwd=tmp_path).stdout)
+    assert "Changed by" not in plain["source"]
+
+
+@pytest.mark.parametrize("how", ["", "--tcpdump", "--json"])
+def test_a_range_behind_the_end_of_a_run_is_told(how: str, tmp_path: Path) -> None:
+    workload = ("--workload", "cbr rate='64 kbit/s' size=200 from=client", "--duration", "1 s")
+    made = airpath("sim", *workload, "--out", "run", "--quiet", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    shown = airpath("log", "run", *how.split(), "--from", "99 s", cwd=tmp_path)
+    assert shown.returncode == 0
+    assert "the run ended at 1.00 s: there is nothing from --from '99 s' on" in shown.stderr
+    inside = airpath("log", "run", "--from", "0.5 s", cwd=tmp_path)
+    assert inside.stdout
+    assert not inside.stderr
 
 
 def test_losses_beside_the_errors_of_a_link_are_a_hop_of_their_own(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ use crate::server_ready::ServerReady;
 
 pub use lines::{LineArgs, RelayArgs};
 pub use load::{RecvArgs, SendArgs};
-pub use mistakes::{Mistake, parse};
+pub use mistakes::{Mistake, as_others, parse};
 pub use replay::ReplayArgs;
 pub use sim::SimArgs;
 

@@ -32,7 +32,11 @@ pub fn main() -> ! {
             say!("airpath: {message}");
             std::process::exit(terminal::finish(status::USAGE))
         }
-        Mistake::Parser(error) => error.exit(),
+        Mistake::Parser(error) if error.use_stderr() => {
+            say!("{}", cli::as_others(&error.to_string()));
+            std::process::exit(terminal::finish(error.exit_code()))
+        }
+        Mistake::Parser(help) => help.exit(),
     });
     let outcome = match cli.command {
         Command::Exec(args) => commands::exec::run(&args),

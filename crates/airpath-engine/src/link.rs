@@ -6,13 +6,13 @@
 use std::path::Path;
 
 use airpath_core::{Direction, bounded};
-use airpath_models::channel::{Effect, ErrorProcessConfig};
-use airpath_models::{LinkConfig, MachineConfig, PathConfig};
-use airpath_scenario::{PlainOptions, Report, Scenario};
+use airpath_models::channel::{Effect, ErrorProcessConfig, ErrorsConfig};
+use airpath_models::{MachineConfig, PathConfig};
+use airpath_scenario::{ONLY_HOP, PlainOptions, Report, Scenario};
 
 use crate::cli::LinkArgs;
 use crate::error::{Failure, Result};
-use crate::terminal::say;
+use crate::terminal::{say, show};
 
 /// The scenario that `args` mean: a profile or a file or a link that changes nothing, then the plain
 /// options, then what is set by name.
@@ -61,21 +61,53 @@ fn advice_on_loss(args: &LinkArgs) -> Result<Vec<String>> {
             "--loss 1 is a probability of 100 %: no packet arrives; for one packet in a hundred, write 1%".into(),
         );
     }
-    let paths = base(args)?.paths().map_err(usage)?;
-    let hops = paths.iter().flat_map(|path| &path.config.hops);
-    let mut links = hops.flat_map(|hop| Direction::ALL.map(|direction| hop.link(direction)));
-    let repeats = |link: &LinkConfig| {
-        link.errors.effect.effect == Effect::Delay && !matches!(link.errors.process, ErrorProcessConfig::None(_))
-    };
-    if parts.iter().any(|part| !part.starts_with('+')) && links.any(repeats) {
+    if parts.iter().all(|part| part.starts_with('+')) {
+        return Ok(advice);
+    }
+    let replaced = errors_of(&base(args)?)?;
+    if !replaced.is_empty() {
         let whose = args.profile.as_deref().unwrap_or("the scenario");
+        let repeats = replaced.iter().any(|errors| errors.effect.effect == Effect::Delay);
+        let meaning = if repeats { ", which stand for packets that the radio repeats and delivers later" } else { "" };
+        let written: Vec<String> = replaced.iter().map(in_toml).collect();
         advice.push(format!(
-            "--loss replaces the errors of {whose}, which stand for packets that the radio repeats and delivers later; \
-             for losses beside them write --loss '{}'",
+            "--loss replaces the errors of {whose}{meaning}: {}; for losses beside them write --loss '{}'",
+            written.join(" and "),
             parts.iter().map(|part| format!("+{}", part.trim_start_matches('+'))).collect::<Vec<_>>().join(",")
         ));
     }
     Ok(advice)
+}
+
+/// The errors of the hop that plain options change, each once; links without errors have none.
+fn errors_of(scenario: &Scenario) -> Result<Vec<ErrorsConfig>> {
+    let paths = scenario.paths().map_err(usage)?;
+    let mut found: Vec<ErrorsConfig> = Vec::new();
+    for path in &paths {
+        let hops = &path.config.hops;
+        let changed = hops.iter().filter(|hop| hops.len() == 1 || hop.name == ONLY_HOP);
+        for link in changed.flat_map(|hop| Direction::ALL.map(|direction| hop.link(direction))) {
+            if !matches!(link.errors.process, ErrorProcessConfig::None(_)) && !found.contains(&link.errors) {
+                found.push(link.errors.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Errors as a scenario writes them.
+fn in_toml(errors: &ErrorsConfig) -> String {
+    toml::Value::try_from(errors).map_or_else(|_| format!("{:?}", errors.process), |value| value.to_string())
+}
+
+/// Prints `scenario`, made from `args`, and says on standard error what to think of.
+///
+/// # Errors
+/// When it cannot be written as text.
+pub fn print(args: &LinkArgs, scenario: &Scenario, mtu_bytes: Option<u32>, quiet: bool) -> Result<()> {
+    advise(args, scenario, mtu_bytes, quiet)?;
+    show!("{}", scenario.to_toml().map_err(usage)?);
+    Ok(())
 }
 
 /// Says what to think of before `scenario`, made from `args`, runs with packets of `mtu_bytes`, if that was asked for.

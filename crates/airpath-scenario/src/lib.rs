@@ -57,4 +57,4 @@ pub use plain::PlainOptions;
 pub use profiles::{Profile, ProfileSummary, profile_text, profiles};
 pub use report::{Diagnostic, Report};
 pub use running::Running;
-pub use scenario::{NamedPath, Scenario};
+pub use scenario::{NamedPath, ONLY_HOP, Scenario};

@@ -96,7 +96,7 @@ impl Scenario {
             ("--duplicate", &options.duplicate, Scenario::put_duplicate),
             ("--queue", &options.queue, Scenario::put_queue),
         ];
-        for (option, value, put) in all {
+        for (option, value, put) in &all {
             let Some(value) = value else { continue };
             let source =
                 Arc::new(Source { name: format!("{option} \"{value}\""), text: value.clone(), is_file: false });
@@ -115,7 +115,18 @@ impl Scenario {
                 problems.extend(report.problems().iter().cloned());
             }
         }
-        if problems.is_empty() { Ok(()) } else { Err(Report::new(problems)) }
+        if !problems.is_empty() {
+            return Err(Report::new(problems));
+        }
+        let given = all.iter().filter_map(|(option, value, _)| value.as_ref().map(|value| (*option, value)));
+        let blackouts = options.blackouts.iter().map(|value| ("--blackout", value));
+        let changes: Vec<String> =
+            given.chain(blackouts).map(|(option, value)| format!("{option} '{value}'")).collect();
+        if let (Some(source), false) = (&mut self.source, changes.is_empty()) {
+            // What it says of numbers may no longer hold of all of them.
+            source.push_str(&format!("\nChanged by {}.", changes.join(", ")));
+        }
+        Ok(())
     }
 
     /// The hops that plain options mean, by their names in parameters.

@@ -48,7 +48,7 @@ pub struct NamedPath {
 /// The name of the only path of a scenario.
 pub(crate) const ONLY_PATH: &str = "path";
 /// The name of the only hop of a path.
-pub(crate) const ONLY_HOP: &str = "radio";
+pub const ONLY_HOP: &str = "radio";
 
 impl Scenario {
     /// A scenario of one hop called `radio` that changes nothing: no delay, no rate limit, no errors.

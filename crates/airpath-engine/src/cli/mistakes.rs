@@ -40,6 +40,12 @@ pub enum Mistake {
     Parser(Error),
 }
 
+/// The parser's message with the beginning that all other messages have.
+pub fn as_others(message: &str) -> String {
+    let message = message.trim_end();
+    message.strip_prefix("error: ").map_or_else(|| message.to_owned(), |what| format!("airpath: {what}"))
+}
+
 /// The words, with a negative value joined to the option before it, so that the option says what it thinks of it.
 fn joined(command: &clap::Command, words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut words = words.into_iter().peekable();
@@ -171,6 +177,16 @@ mod tests {
         );
         // A number that is a whole value: not half of one.
         assert!(told(&["exec", "--seed", "3", "true"]).contains("airpath exec --seed 3 -- true"));
+    }
+
+    #[test]
+    fn messages_of_the_parser_look_like_all_others() {
+        let Err(Mistake::Parser(error)) = parse(["airpath", "log", "x", "--frob"].map(OsString::from)) else {
+            panic!("there is no --frob");
+        };
+        let told = as_others(&error.to_string());
+        assert!(told.starts_with("airpath: unexpected argument '--frob' found\n"), "{told}");
+        assert_eq!(as_others("Usage: airpath <COMMAND>\n"), "Usage: airpath <COMMAND>", "help has no such beginning");
     }
 
     #[test]

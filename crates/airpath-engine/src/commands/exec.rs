@@ -17,7 +17,7 @@ use crate::run::from_options::request_of_links;
 use crate::run::{
     RunRequest, calibrated, commands, conclude, lines, links, live, replications, summary_of_links, warp,
 };
-use crate::terminal::{say, show};
+use crate::terminal::say;
 
 /// Runs it once, or as often as asked; the exit status is the command's.
 ///
@@ -26,7 +26,7 @@ use crate::terminal::{say, show};
 pub fn run(args: &ExecArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
     if args.run.print_scenario {
-        show!("{}", scenario.to_toml().map_err(link::usage)?);
+        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
         return Ok(0);
     }
     if args.clock == Clock::Virtual {

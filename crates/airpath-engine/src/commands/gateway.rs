@@ -17,7 +17,6 @@ use crate::error::{Failure, Result};
 use crate::link;
 use crate::run::from_options::request;
 use crate::run::{Gateway, calibrated};
-use crate::terminal::show;
 
 /// The router of --lan.
 const USUAL_ROUTER: &str = "router:192.168.77.1";
@@ -29,7 +28,7 @@ const USUAL_ROUTER: &str = "router:192.168.77.1";
 pub fn run(args: &GatewayArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
     if args.run.print_scenario {
-        show!("{}", scenario.to_toml().map_err(link::usage)?);
+        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
         return Ok(0);
     }
     if let Some(option) = of_commands(&args.run) {

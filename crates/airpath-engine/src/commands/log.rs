@@ -14,6 +14,7 @@ use airpath_log::render::{
     Filter, RenderError, Rendered, TimeRange, events_json, events_table, headers, parse_direction, parse_kind,
     parse_origin, tcp_state_json, tcp_state_table, tcpdump,
 };
+use airpath_log::show::span;
 use airpath_log::{LogError, Manifest, Places, Snaplen, files, folder};
 use airpath_packet::PacketFilter;
 
@@ -56,6 +57,12 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         (_, true, _) => events_json(&args.dir, &filter, &mut out).map_err(told)?,
         _ => events_table(&args.dir, &filter, &mut out).map_err(told)?,
     };
+    if let (Some(from), Ok(manifest)) = (args.from, &manifest)
+        && let Some(results) = manifest.results.as_ref().filter(|results| results.duration_ns < from.nanos())
+    {
+        let end = span(results.duration_ns);
+        say!("airpath: the run ended at {end}: there is nothing from --from '{from}' on");
+    }
     if rendered.torn_bytes > 0 {
         say!(
             "airpath: the log was cut off while it was written: its last {} bytes are an incomplete batch and are \

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::link;
 use crate::run::from_options::request;
 use crate::run::{calibrated, lines};
-use crate::terminal::show;
 
 /// Runs it until a line hangs up, or a signal comes.
 ///
@@ -18,9 +17,10 @@ use crate::terminal::show;
 pub fn run(args: &RelayArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
     if args.run.print_scenario {
-        show!("{}", scenario.to_toml().map_err(link::usage)?);
+        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
         return Ok(0);
     }
+    link::advise(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
     let mut request = request(&args.run, scenario, Vec::new())?;
     lines::of_relay(&mut request, args)?;
     calibrated::apply(&mut request, &args.run)?;

@@ -11,7 +11,6 @@ use crate::error::{Failure, Result};
 use crate::link;
 use crate::run::from_options::request_of_links;
 use crate::run::{calibrated, commands, greeting, lines};
-use crate::terminal::show;
 
 /// Runs it; the exit status is the shell's.
 ///
@@ -20,7 +19,7 @@ use crate::terminal::show;
 pub fn run(args: &ShellArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
     if args.run.print_scenario {
-        show!("{}", scenario.to_toml().map_err(link::usage)?);
+        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
         return Ok(0);
     }
     link::advise(&args.link, &scenario, args.run.mtu, args.run.quiet)?;

@@ -36,7 +36,7 @@ const EXAMPLE: &str = "--workload 'tcp bytes=102400 from=server cc=reno'";
 pub fn run(args: &SimArgs) -> Result<i32> {
     let scenario = link::scenario(&args.link)?;
     if args.print_scenario {
-        terminal::show!("{}", scenario.to_toml().map_err(link::usage)?);
+        link::print(&args.link, &scenario, args.mtu, args.quiet)?;
         return Ok(0);
     }
     link::advise(&args.link, &scenario, args.mtu, args.quiet || args.json)?;
