@@ -109,7 +109,7 @@ class Tail:
             NoTailError: the log is damaged.
 
         """
-        if self._position == 0 and not self.ended:
+        if self.position == 0 and not self.ended:
             self._look_for_file()
         if self._complete is not None:
             frame, self._complete, self.ended = self._complete, None, True
