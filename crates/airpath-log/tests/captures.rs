@@ -6,7 +6,7 @@
 mod common;
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airpath_core::{Cause, Damage, Direction, Event, EventKind, Pdu, PortId, Stage, Time};
 use airpath_log::pcapng::Interface;
@@ -80,6 +80,48 @@ fn a_capture_does_not_show_when_it_was_written() {
     };
     let [live, virtually] = [Overflow::Lose, Overflow::Wait].map(captures);
     assert!(live == virtually, "{:?} and {:?} bytes", live.map(|file| file.len()), virtually.map(|file| file.len()));
+}
+
+/// The captures that wait for the fate of a packet are bounded: the rest is written, and rewritten once it is known.
+#[test]
+fn a_packet_that_stays_in_the_link_does_not_hold_up_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let options =
+        WriterOptions { overflow: Overflow::Wait, ..common::options(folder.path(), Level::Packets, Snaplen::Full) };
+    let (mut recorder, writer) = airpath_log::Writer::start(&options).unwrap();
+    writer.set_start(START_UNIX_NS);
+    let bytes = common::segment(true, 1, 0x18, 1_400);
+    let pdu = |id| Pdu { id, len: bytes.len() as u32, header_len: 40, ..Pdu::default() };
+    let at = |id: u64| Time::from_nanos(id * 1_000_000);
+    let (first, packet) = (pdu(1), Packet::whole(&bytes, 40));
+    recorder.offered(&Offered { at: at(1), port: PortId::CLIENT, pdu: &first, packet, read_at: None, kernel_at: None });
+    // With both captures 45 MB.
+    for id in 2..=16_000 {
+        common::carry(&mut recorder, at(id), PortId::CLIENT, &pdu(id), &bytes);
+    }
+    let path = folder.path().join("client.pcapng");
+    let begin = Instant::now();
+    while std::fs::metadata(&path).unwrap().len() < 10_000_000 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "nothing was written in a minute");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (stage, kind) = (Stage::Channel, EventKind::Dropped);
+    let end = 16_001_000_000;
+    recorder.events(&[common::event(end, &first, Direction::Uplink, 0, stage, kind, Cause::ChannelError)]);
+    assert!(recorder.finish(Time::from_nanos(end)).is_none());
+    let report = writer.finish();
+    assert_eq!((report.incomplete, report.notes), (vec![], vec![]));
+    let packets = read(&path);
+    assert_eq!(packets.len(), 16_000);
+    assert!(packets.is_sorted_by_key(|packet| packet.unix_ns));
+    for packet in packets {
+        let id = packet.pdu.unwrap();
+        let expected = match id {
+            1 => Some("dropped: channel_error at radio after 16.000000000 s"),
+            _ => id.is_multiple_of(10).then_some("dropped: channel_error at radio after 0.005000000 s"),
+        };
+        assert_eq!((packet.interface, packet.comment.as_deref()), (Interface::Rx, expected));
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::path::Path as Folder;
 use airpath_core::{
     Counters, Emission, Event, EventKinds, Item, LinkRecord, LogLevel, Payload, Pdu, PortId, Span, Time, UNDAMAGED,
 };
+use airpath_log::batch::BatchSize;
 use airpath_log::manifest::{LogResults, Results, Status, TimingResults, counters};
 use airpath_log::recorder::RingSize;
 use airpath_log::verdict::{Measurements, judge};
@@ -23,8 +24,10 @@ use crate::error::{Failure, Result};
 /// Start of every run in virtual time, for the stamps of its captures: 2000-01-01 00:00 UTC. A constant, so
 /// that equal runs leave equal files; not 0, which is what an unknown time looks like.
 pub const START_UNIX_NS: u64 = 946_684_800_000_000_000;
-/// A recorder that may wait for the writer needs no long ring.
-const RING_BATCHES: usize = 4;
+/// The ring between a recorder and the writer for which it may wait: no longer than the caches, since each run touches
+/// its own anew.
+const RING: RingSize =
+    RingSize { batches: 4, batch: BatchSize { events: 2_048, inputs: 1_024, arena_bytes: 128 << 10 } };
 
 /// Records a machine in virtual time.
 pub struct Recording {
@@ -61,7 +64,7 @@ impl Recording {
             touched: false,
             links: keeps_links && manifest.frames,
             leaves_out: manifest.leaves_out(),
-            ring: RingSize { batches: RING_BATCHES, ..RingSize::default() },
+            ring: RING,
             ..WriterOptions::of(folder, manifest.log_level, places.clone())
         };
         let (recorder, writer) = Writer::start(&options).map_err(Failure::log)?;

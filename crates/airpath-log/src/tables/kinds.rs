@@ -7,11 +7,12 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryBuilder, ListBuilder, PrimitiveBuilder, StringBuilder, UInt8Builder, UInt16Builder, UInt32Builder,
+    BinaryBuilder, ListBuilder, NullBufferBuilder, PrimitiveBuilder, StringBuilder, UInt8Builder, UInt32Builder,
 };
 use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, DictionaryArray, PrimitiveArray, StringArray, UInt8Array,
+    UInt16Array,
 };
 use arrow_schema::{DataType, Field};
 use serde::Serialize;
@@ -408,7 +409,9 @@ impl<D: Dictionary> Column for Word<D> {
 /// One of the names of a run, of which there may be many; none where a number has no name.
 pub(crate) struct RunName<D> {
     words: Arc<StringArray>,
-    keys: UInt16Builder,
+    keys: Vec<u16>,
+    /// Rows without a name, which are rare.
+    nameless: Vec<usize>,
     dictionary: PhantomData<D>,
 }
 
@@ -423,16 +426,31 @@ impl<D: Dictionary> Column for RunName<D> {
     }
 
     fn new(names: &Names<'_>) -> RunName<D> {
-        RunName { words: Arc::new(D::words(names)), keys: UInt16Builder::new(), dictionary: PhantomData }
+        let words = Arc::new(D::words(names));
+        RunName { words, keys: Vec::new(), nameless: Vec::new(), dictionary: PhantomData }
     }
 
     #[inline]
     fn push(&mut self, cell: u16) {
-        self.keys.append_option((usize::from(cell) < self.words.len()).then_some(cell));
+        if usize::from(cell) < self.words.len() {
+            self.keys.push(cell);
+        } else {
+            self.nameless.push(self.keys.len());
+            self.keys.push(0);
+        }
     }
 
     fn take(&mut self) -> ArrayRef {
-        let keys = self.keys.finish();
+        let (keys, nameless) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.nameless));
+        let mut named = NullBufferBuilder::new(keys.len());
+        let mut next = 0;
+        for row in nameless {
+            named.append_n_non_nulls(row - next);
+            named.append_null();
+            next = row + 1;
+        }
+        named.append_n_non_nulls(keys.len() - next);
+        let keys = UInt16Array::new(keys.into(), named.finish());
         Arc::new(DictionaryArray::<UInt16Type>::new(keys, self.words.clone()))
     }
 

@@ -34,8 +34,14 @@ use crate::tables::events::WHOLE_PATH;
 /// those of a file are in the order of their stamps.
 const WAIT_NS: u64 = 20_000_000;
 
-/// Bytes of a capture that wait for the fates of packets, at most.
-const HELD_BYTES: usize = 16 << 20;
+/// Bytes of all captures that wait for the fates of packets, at most.
+const HELD_BYTES: usize = 32 << 20;
+/// Bytes of all captures that are worth a write: few enough to stay in the caches.
+const WORTH_BYTES: usize = 256 << 10;
+/// The same for each capture, of which there may be many.
+const WORTH_BYTES_EACH: usize = 4 << 10;
+/// Length of a part of what is written, in bytes.
+const PART_BYTES: usize = 64 << 10;
 
 pub(crate) struct Captures {
     ports: Vec<PortCapture>,
@@ -45,11 +51,15 @@ pub(crate) struct Captures {
     comment: String,
     /// True if packets wait until their fates are known.
     holds: bool,
+    /// Number of waiting bytes at which a write is worth it.
+    worth_bytes: usize,
 }
 
 struct PortCapture {
     sink: Sink,
     waiting: Waiting,
+    /// Room for what waits on after a write, empty between two.
+    later: Waiting,
     packets: u64,
     /// Drops that the file marks where they happened.
     marks: u64,
@@ -98,6 +108,7 @@ impl Captures {
                 Ok(PortCapture {
                     sink,
                     waiting: Waiting::default(),
+                    later: Waiting::default(),
                     packets: 0,
                     marks: 0,
                     written_unix_ns: None,
@@ -112,6 +123,7 @@ impl Captures {
             in_flight: InFlightStore::default(),
             comment: String::new(),
             holds,
+            worth_bytes: 0,
         })
     }
 
@@ -252,11 +264,23 @@ impl Captures {
         let oldest = self.in_flight.oldest_ns().filter(|_| self.holds).map(|at_ns| start_unix_ns.saturating_add(at_ns));
         // What entered with the oldest packet, and in its instant, waits with it.
         let settled = oldest.map_or(until, |oldest| until.min(oldest.saturating_sub(1)));
+        let until = if self.waiting_bytes() >= HELD_BYTES { until } else { settled };
         for port in &mut self.ports {
-            let is_full = port.waiting.bytes.len() > HELD_BYTES;
-            port.write(if is_full { until } else { settled });
+            port.write(until);
             port.sink.check();
         }
+        // What waits for long must not be looked at again and again.
+        self.worth_bytes = 2 * self.waiting_bytes();
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.ports.iter().map(|port| port.waiting.bytes.len()).sum()
+    }
+
+    /// True if enough waits to be written.
+    pub fn is_worth_a_write(&self) -> bool {
+        let least = self.worth_bytes.max(WORTH_BYTES).max(self.ports.len() * WORTH_BYTES_EACH);
+        self.waiting_bytes() >= least.min(HELD_BYTES)
     }
 
     /// True if blocks wait for their turn.
@@ -314,24 +338,29 @@ impl PortCapture {
 
     /// Writes the blocks stamped until `until`, in order.
     fn write(&mut self, until: u64) {
-        let waiting = std::mem::take(&mut self.waiting);
-        let mut blocks = waiting.blocks;
-        blocks.sort_by_key(|block| (block.unix_ns, block.leaves));
-        let mut due = Vec::with_capacity(waiting.bytes.len());
-        for block in blocks {
+        let PortCapture { waiting, later, sink, fates, .. } = self;
+        waiting.blocks.sort_by_key(|block| (block.unix_ns, block.leaves));
+        let mut part = Vec::with_capacity(waiting.bytes.len().min(2 * PART_BYTES));
+        for block in waiting.blocks.drain(..) {
             let bytes = &waiting.bytes[block.start..block.end];
-            if block.unix_ns <= until {
-                match block.enters.filter(|_| !self.fates.is_empty()).and_then(|pdu| self.fates.remove(&pdu)) {
-                    Some(fate) => packet_with_comment(&mut due, bytes, &fate),
-                    None => due.extend_from_slice(bytes),
-                }
-            } else {
-                let start = self.waiting.bytes.len();
-                self.waiting.bytes.extend_from_slice(bytes);
-                self.waiting.blocks.push(Block { start, end: start + bytes.len(), ..block });
+            if block.unix_ns > until {
+                let start = later.bytes.len();
+                later.bytes.extend_from_slice(bytes);
+                later.blocks.push(Block { start, end: start + bytes.len(), ..block });
+                continue;
+            }
+            match block.enters.filter(|_| !fates.is_empty()).and_then(|pdu| fates.remove(&pdu)) {
+                Some(fate) => packet_with_comment(&mut part, bytes, &fate),
+                None => part.extend_from_slice(bytes),
+            }
+            if part.len() >= PART_BYTES {
+                sink.append_part(&part);
+                part.clear();
             }
         }
-        self.sink.append(&due);
+        sink.append(&part);
+        waiting.bytes.clear();
+        std::mem::swap(waiting, later);
         self.written_unix_ns = self.written_unix_ns.max(Some(until));
     }
 }

@@ -291,9 +291,11 @@ impl Files {
                 },
                 Err(TryRecvError::Disconnected) => break,
             }
-            if self.is_full && self.patience.is_none() {
-                // Rows wait until their batch is full: then they are written once.
-                self.write_captures();
+            if self.patience.is_none() {
+                // Rows wait until their batch is full, and are written once.
+                if self.captures.as_ref().is_some_and(Captures::is_worth_a_write) {
+                    self.write_captures();
+                }
             } else if self.is_full || write_at.is_some_and(|at| Instant::now() >= at) {
                 let advanced = self.write();
                 // Blocks of a capture that wait for later ones are written a little later, even if

@@ -12,8 +12,8 @@ fn padding(length: usize) -> &'static [u8] {
 
 /// Writes an option.
 pub fn option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
-    out.extend_from_slice(&code.to_le_bytes());
-    out.extend_from_slice(&(value.len() as u16).to_le_bytes());
+    let [code, length] = [code, value.len() as u16].map(u16::to_le_bytes);
+    out.extend_from_slice(&[code[0], code[1], length[0], length[1]]);
     out.extend_from_slice(value);
     out.extend_from_slice(padding(value.len()));
 }
@@ -69,11 +69,9 @@ pub fn packet(
     options: impl FnOnce(&mut Vec<u8>),
 ) {
     block(out, PACKET, |out| {
-        out.extend_from_slice(&interface.to_le_bytes());
-        out.extend_from_slice(&((ticks >> 32) as u32).to_le_bytes());
-        out.extend_from_slice(&(ticks as u32).to_le_bytes());
-        out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        out.extend_from_slice(&length.max(bytes.len() as u32).to_le_bytes());
+        let captured = bytes.len() as u32;
+        let head = [interface, (ticks >> 32) as u32, ticks as u32, captured, length.max(captured)];
+        out.extend_from_slice(head.map(u32::to_le_bytes).as_flattened());
         out.extend_from_slice(bytes);
         out.extend_from_slice(padding(bytes.len()));
         options(out);
