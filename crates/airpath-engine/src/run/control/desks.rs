@@ -91,14 +91,10 @@ impl Desks {
                 }
                 Ok(answer)
             }
-            Request::Get { parameter } => {
-                let targets = self.targets(&parameter)?;
-                let answers = self.ask_all(|link, desk| {
-                    let parameter = targets.get(&link)?.clone();
-                    Some(desk.carry_out(Request::Get { parameter }, &mut None))
-                })?;
+            Request::Get { ref parameter } => {
+                let answers = self.ask_each(&request)?;
                 let mut answer = self.together(&answers);
-                answer["parameter"] = parameter.into();
+                answer["parameter"] = parameter.clone().into();
                 let first = &answers.values().next().unwrap_or(&Value::Null)["value"];
                 answer["value"] = if answers.values().all(|one| one["value"] == *first) {
                     first.clone()
@@ -108,37 +104,57 @@ impl Desks {
                 };
                 Ok(answer)
             }
-            Request::State { name } => {
-                let user = self.user_before(&name);
-                let request = |link| {
-                    let name = match &user {
-                        Some((concerned, _)) if *concerned != link => return None,
-                        Some((_, name)) => name.clone(),
-                        None => name.clone(),
-                    };
-                    Some(Request::State { name })
-                };
-                let mut outcomes = self.carry_out_at_once(request);
-                let mut refused = None;
-                let answers = self.ask_all(|link, _| {
-                    match outcomes.remove(&link)? {
-                        // Whom it does not fit it does not concern.
-                        Err(refusal) if refusal.kind == "state" => {
-                            refused.get_or_insert(refusal);
-                            None
-                        }
-                        answer => Some(answer),
-                    }
-                });
-                match (answers, refused) {
-                    (Ok(answers), _) if !answers.is_empty() => Ok(self.together(&answers)),
-                    (_, Some(refusal)) => Err(refusal),
-                    (answers, None) => Ok(self.together(&answers?)),
-                }
+            Request::State { .. } | Request::Set { .. } => {
+                let answers = self.ask_each(&request)?;
+                Ok(self.together(&answers))
             }
-            Request::Set { parameter, value, mut parameters } => {
+        }
+    }
+
+    /// Answers of the links that `request` concerns, each to its own part of it. Parameters are checked for each before
+    /// they are in force for any.
+    fn ask_each(&mut self, request: &Request) -> Result<BTreeMap<usize, Value>, Refusal> {
+        let requests = self.of_links(request)?;
+        for (link, request) in &requests {
+            if let Request::Set { parameters, .. } = request {
+                self.desks[*link].check(parameters)?;
+            }
+        }
+        let mut outcomes = self.carry_out_at_once(requests);
+        let mut refused = None;
+        let answers = self.ask_all(|link, _| {
+            match outcomes.remove(&link)? {
+                // Whom a state does not fit it does not concern.
+                Err(refusal) if refusal.kind == "state" => {
+                    refused.get_or_insert(refusal);
+                    None
+                }
+                answer => Some(answer),
+            }
+        });
+        match (answers, refused) {
+            (Ok(answers), _) if !answers.is_empty() => Ok(answers),
+            (_, Some(refusal)) => Err(refusal),
+            (answers, None) => answers,
+        }
+    }
+
+    /// The parts of `request` by link, of those that it concerns, with names as the link has them.
+    fn of_links(&self, request: &Request) -> Result<BTreeMap<usize, Request>, Refusal> {
+        match request {
+            Request::Get { parameter } => {
+                let targets = self.targets(parameter)?.into_iter();
+                Ok(targets.map(|(link, parameter)| (link, Request::Get { parameter })).collect())
+            }
+            Request::State { name } => {
+                let all = || (0..self.desks.len()).map(|link| (link, name.clone())).collect();
+                let names = self.user_before(name).map_or_else(all, |one| vec![one]);
+                Ok(names.into_iter().map(|(link, name)| (link, Request::State { name })).collect())
+            }
+            Request::Set { parameter, value, parameters } => {
+                let mut parameters = parameters.clone();
                 match (parameter, value) {
-                    (Some(parameter), Some(value)) => drop(parameters.insert(parameter, value)),
+                    (Some(parameter), Some(value)) => drop(parameters.insert(parameter.clone(), value.clone())),
                     (None, None) => {}
                     _ => return Err(Refusal::new("request", "`parameter` and `value` go together")),
                 }
@@ -152,29 +168,18 @@ impl Desks {
                     let message = "name a `parameter` and its `value`, or several as `parameters`";
                     return Err(Refusal::new("request", message));
                 }
-                // Checked for each before it is in force for any.
-                for (link, parameters) in &of_links {
-                    self.desks[*link].check(parameters)?;
-                }
-                let request = |link| {
-                    let parameters = of_links.remove(&link)?;
-                    Some(Request::Set { parameter: None, value: None, parameters })
-                };
-                let mut outcomes = self.carry_out_at_once(request);
-                let answers = self.ask_all(|link, _| outcomes.remove(&link))?;
-                Ok(self.together(&answers))
+                let set = |parameters| Request::Set { parameter: None, value: None, parameters };
+                Ok(of_links.into_iter().map(|(link, parameters)| (link, set(parameters))).collect())
             }
+            Request::Watch {} | Request::Verdict {} | Request::Describe {} => Ok(BTreeMap::new()),
         }
     }
 
-    /// Carries out what `request` tells for each link, which has been checked. Where links are on other hosts, too, each
-    /// is asked by a thread of its own: all of them wait for the same instant.
-    fn carry_out_at_once(
-        &mut self,
-        mut request: impl FnMut(usize) -> Option<Request>,
-    ) -> BTreeMap<usize, Result<Value, Refusal>> {
-        let asked = self.desks.iter_mut().enumerate().filter_map(|(link, desk)| Some((link, desk, request(link)?)));
-        let mut asked: Vec<_> = asked.collect();
+    /// Carries out `requests`, by link, which have been checked. Where links are on other hosts, too, each is asked by a
+    /// thread of its own: all of them wait for the same instant.
+    fn carry_out_at_once(&mut self, mut requests: BTreeMap<usize, Request>) -> BTreeMap<usize, Result<Value, Refusal>> {
+        let desks = self.desks.iter_mut().enumerate();
+        let mut asked: Vec<_> = desks.filter_map(|(link, desk)| Some((link, desk, requests.remove(&link)?))).collect();
         let mut elsewhere = asked.iter().flat_map(|(_, desk, _)| &desk.elsewhere).peekable();
         // Only now: checks take round trips to hosts.
         let at_ns = elsewhere.peek().is_some().then(|| Elsewhere::instant(elsewhere));
