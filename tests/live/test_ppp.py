@@ -59,7 +59,8 @@ def test_two_runs_are_joined_by_a_line(airpath: Airpath, user: User) -> None:
     )
     with beside(near):
         await_true(line.is_symlink)
-        far = airpath.start("exec", "--delay", "20 ms", "--client-ppp", line, user=user)
+        words = ("exec", "--delay", "20 ms", "--client-ppp", line, "--json")
+        far = airpath.start(*words, user=user)
         with beside(far):
             out_near, err_near = near.communicate(timeout=PATIENCE_S)
             assert near.returncode == 0, err_near
@@ -69,7 +70,11 @@ def test_two_runs_are_joined_by_a_line(airpath: Airpath, user: User) -> None:
             times = [float(word[5:]) for word in out_near.split() if word.startswith("time=")]
             assert 100 <= min(times) < 500
             # The peer ended PPP and closed the line, which ends a run without commands.
-            assert "hung up: the run ends" in ended(far)
+            err_far = ended(far)
+            assert "hung up: the run ends" in err_far
+            # That is the end of the peer's part, and no loss.
+            assert "went down" not in err_far
+            assert '"verdict"' in err_far
     assert not line.is_symlink()
     run = load_run(out)
     assert run.manifest["status"] == "finished"

@@ -45,8 +45,11 @@ pub struct PppPort {
     look_again_ns: Option<u64>,
     /// Counters when packets passed for the first time: what a device prints before that was meant for nobody.
     before: Option<Counters>,
-    /// Number of times that the line went down after it was up.
+    /// Number of times that the line went down after it was up, and was missed.
     downs: u64,
+    /// The peer has ended PPP, and packets have not passed since. That is the end of its part, and no loss, unless it
+    /// comes back.
+    peer_left: bool,
 }
 
 /// State that the run knows of.
@@ -82,6 +85,7 @@ impl PppPort {
             look_again_ns: None,
             before: None,
             downs: 0,
+            peer_left: false,
         };
         port.end.open(0);
         port.settle().attempting(|| format!("write to {}", port.line.name()))?;
@@ -170,6 +174,7 @@ impl PppPort {
         match now {
             Told::Open { ipv6 } => {
                 self.before.get_or_insert(end.counters());
+                self.downs += u64::from(std::mem::take(&mut self.peer_left));
                 let (_, peer) = end.addresses();
                 self.teller.tell(LineNews::Opened { peer, mru_bytes: end.peer_mru_bytes(), ipv6 });
             }
@@ -198,10 +203,10 @@ impl PppPort {
     /// Notes that a line is no longer open; what comes of it is told later.
     fn note_loss(&mut self) {
         if matches!(self.told, Told::Open { .. }) {
-            self.downs += 1;
             self.told = Told::Nothing;
-            let has_ended = matches!(self.end.state(), State::Stopping | State::Stopped);
-            let why = if has_ended { "the peer has ended PPP" } else { "the peer negotiates anew" };
+            self.peer_left = matches!(self.end.state(), State::Stopping | State::Stopped);
+            self.downs += u64::from(!self.peer_left);
+            let why = if self.peer_left { "the peer has ended PPP" } else { "the peer negotiates anew" };
             self.teller.tell(LineNews::Down(why.into()));
         }
     }

@@ -139,6 +139,28 @@ fn peer_is_given_an_address_and_packets_pass_until_the_line_hangs_up() {
     assert_eq!(port.write_batch(&[outgoing]).unwrap(), WriteOutcome { done: 1, refused: 1, waits: false });
 }
 
+#[test]
+fn peer_that_ends_ppp_is_no_loss_until_it_comes_back() {
+    let (mut port, listener) = port();
+    let mut peer = Peer::open(port.name(), 0);
+    run_until(&mut port, &mut peer, echoed);
+    let now_ns = peer.began.elapsed().as_nanos() as u64;
+    peer.end.close(now_ns);
+    let down = LineNews::Down("the peer has ended PPP".into());
+    run_until(&mut port, &mut peer, |_| listener.next() == Some(down.clone()));
+    assert_eq!(port.interface_changes().unwrap().downs, 0);
+
+    let now_ns = peer.began.elapsed().as_nanos() as u64;
+    peer.end.open(now_ns);
+    run_until(&mut port, &mut peer, echoed);
+    assert_eq!(port.interface_changes().unwrap().downs, 1);
+    // One that negotiates anew never said goodbye.
+    let now_ns = peer.began.elapsed().as_nanos() as u64;
+    peer.end.restart(now_ns);
+    run_until(&mut port, &mut peer, |_| matches!(listener.next(), Some(LineNews::Down(_))));
+    assert_eq!(port.interface_changes().unwrap().downs, 2);
+}
+
 /// `stty` and the like open the line and close it again.
 #[test]
 fn pseudo_terminal_that_was_opened_and_closed_before_waits_for_a_peer() {
