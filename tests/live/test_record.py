@@ -73,6 +73,16 @@ def test_an_old_receiver_is_named(airpath: Airpath) -> None:
     assert not airpath.path("path").exists()
 
 
+def test_a_recording_that_broke_off_at_once_says_so(airpath: Airpath) -> None:
+    folder = airpath.folder("path")
+    about = {"format_version": 1, "airpath_version": "0.1.0", "host": "x", "peer": "x", "parts": []}
+    about |= {"began_unix_ns": 0, "clocks": {"same": True, "estimates": []}, "warnings": []}
+    (folder / "recording.json").write_text(json.dumps(about))
+    result = airpath.run("record", "--from", str(folder)).check(1)
+    assert "broke off in its first phase" in result.err
+    assert not (folder / "scenario.toml").exists()
+
+
 def test_options_and_folders(airpath: Airpath) -> None:
     out = str(airpath.path("path"))
     wrong = {

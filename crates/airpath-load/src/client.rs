@@ -189,8 +189,7 @@ fn explain(host: &str, address: SocketAddr, error: &io::Error, options: TcpOptio
         )),
         (Some(libc::ECONNREFUSED), _) => LoadError::new(format!(
             "{place} refuses the connection: no program listens there\n  Start `airpath recv --port {port}` at that \
-             end \
-             first (behind a link: airpath exec --server 'airpath recv --once' -- airpath send server …)."
+             end first (behind a link: airpath exec --server 'airpath recv --once' -- …)."
         )),
         (Some(libc::ENETUNREACH | libc::EHOSTUNREACH), _) => LoadError::new(format!(
             "no route to {place} ({error})\n  See `ip route get {}`; behind a link only `server` can be reached, \
