@@ -54,7 +54,8 @@ fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
     let (facts, names) = found.attempting(|| format!("look at the interface {text}"))?;
     let facts = facts.ok_or_else(|| {
         let names: Vec<String> = names.into_iter().filter(|name| name != "lo").collect();
-        LiveError::Request(format!("there is no interface `{name}`{}; `ip link` lists them", listed(&names)))
+        let lists = text.rsplit_once('/').map_or("ip link".into(), |(namespace, _)| format!("ip -n {namespace} link"));
+        LiveError::Request(format!("there is no interface `{name}`{}; `{lists}` lists them", listed(&names)))
     })?;
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let routes = network.run(|| [read("/proc/thread-self/net/route"), read("/proc/thread-self/net/ipv6_route")])?;
