@@ -569,6 +569,12 @@ def load_run(directory: Path) -> Run:
             notes.append("no run.json: the run was killed before its end")
     logs = [name for name in FILES_OF_A_RUN if name != FILES["manifest"]]
     if not manifest and not any((directory / log).exists() for log in logs):
+        if (part := directory / "hosts" / "local").is_dir():
+            message = (
+                f"{directory}: holds the parts of a run on several hosts that was killed before they "
+                f"were joined, or is active; name one of them, such as {part}"
+            )
+            raise NoRunError(message)
         message = (
             f"{directory}: not the folder of a run (neither run.json nor {', '.join(logs)}); "
             f"runs made with --out have one"

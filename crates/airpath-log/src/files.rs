@@ -19,6 +19,9 @@ pub const TCP_STATE: &str = "tcp.arrow";
 /// The folder of copies of the files that the scenario names.
 pub const FILES: &str = "files";
 
+/// The folder of the parts of a run on several hosts.
+pub const HOSTS: &str = "hosts";
+
 /// A file or folder that a run leaves.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct RunFile {

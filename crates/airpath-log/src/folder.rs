@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use crate::error::LogError;
-use crate::files::{EVENTS, FILES, INPUT, LINK, MANIFEST, TCP_STATE};
+use crate::files::{EVENTS, FILES, HOSTS, INPUT, LINK, MANIFEST, TCP_STATE};
 use crate::place;
 use crate::read::arrow::ArrowLog;
 use crate::read::capture::CaptureLog;
@@ -49,7 +49,7 @@ pub fn take_back(path: &Path, whole: bool) -> Result<(), LogError> {
         let text = name.to_string_lossy();
         if is_log(&text) || half_of(&text).is_some() {
             fs::remove_file(path.join(&name)).map_err(failed)?;
-        } else if text == FILES {
+        } else if text == FILES || text == HOSTS && no_part_began(&path.join(&name)) {
             fs::remove_dir_all(path.join(&name)).map_err(failed)?;
         }
     }
@@ -81,12 +81,18 @@ fn began_nothing(path: &Path) -> bool {
         };
         let name = name.to_string_lossy();
         match kind {
-            kind if kind.is_dir() => name == FILES,
+            kind if kind.is_dir() => name == FILES || name == HOSTS && no_part_began(&path.join(HOSTS)),
             kind if kind.is_file() && is_log(&name) => has_no_record(&path.join(&*name)),
             // Its whole is here as well, or was never there.
             kind => kind.is_file() && half_of(&name).is_some(),
         }
     })
+}
+
+/// True if `hosts` holds only folders of parts of a run that was killed before its first record.
+fn no_part_began(hosts: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(hosts) else { return false };
+    entries.into_iter().all(|entry| entry.is_ok_and(|entry| entry.path().is_dir() && began_nothing(&entry.path())))
 }
 
 /// True if nobody writes the log at `path`, and nobody has.

@@ -10,7 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use airpath_scenario::Part;
+use airpath_log::files;
+use airpath_scenario::{HERE, Part};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
@@ -23,8 +24,10 @@ use crate::terminal::say;
 
 /// Order to leave the copy as it is; the process closes its output once it does.
 const STOP: &[u8] = b"stop\n";
-/// Order to fetch the whole folder.
+/// Order to fetch the whole folder. A process that gets no further order does that, too: whoever gives them was killed.
 const FETCH: &[u8] = b"fetch\n";
+/// Order to end: everything is here, or nothing began.
+const END: &[u8] = b"end\n";
 /// Time in ms to stop copying: one write to a disk.
 const STOPS_MS: u16 = 5_000;
 
@@ -71,8 +74,8 @@ impl Fetcher {
 
     /// Lets it fetch the whole folder, if `all` says so, and waits for its end.
     pub fn finish(mut self, all: bool) {
-        if let (Some(mut stdin), true) = (self.0.stdin.take(), all) {
-            let _ = stdin.write_all(FETCH);
+        if let Some(mut stdin) = self.0.stdin.take() {
+            let _ = stdin.write_all(if all { FETCH } else { END });
         }
         let _ = self.0.wait();
     }
@@ -107,8 +110,12 @@ pub fn run() -> Result<i32> {
                 // Tells that the copy is left alone.
                 let _ = nix::unistd::dup2_stdout(io::stderr());
             }
-            Some(order) if order == FETCH => break,
-            _ => return Ok(0),
+            Some(order) if order == END => return Ok(0),
+            // Before the run began there is nothing to fetch.
+            None if !recorded.into.parent().is_some_and(|hosts| hosts.join(HERE).join(files::MANIFEST).exists()) => {
+                return Ok(0);
+            }
+            _ => break,
         }
     }
     let Recorded { part, folder, into } = &recorded;

@@ -161,6 +161,12 @@ impl Link {
     fn has_begun(&self) -> bool {
         self.request.out.as_ref().is_some_and(|out| out.join(files::MANIFEST).exists())
     }
+
+    /// True if the part on this host has begun, whatever there is of the whole.
+    fn has_begun_here(&self) -> bool {
+        let part = |out: &PathBuf| out.join(HOSTS).join(HERE).join(files::MANIFEST);
+        self.request.out.as_ref().map(part).is_some_and(|manifest| manifest.exists())
+    }
 }
 
 /// Carries out `run`, which has hops on other hosts.
@@ -173,9 +179,16 @@ pub fn start(mut run: RunRequest, install: bool) -> Result<i32> {
     let absolute = |out: &PathBuf| std::path::absolute(out);
     run.out = run.out.as_ref().map(absolute).transpose().map_err(|error| Failure::new(error.to_string()))?;
     let mut links = Link::all(&run)?;
-    let made = make_folders(&run, &links)?;
-    prepare_all(&mut links, install).inspect_err(|_| take_back(&run, &links, made))?;
+    let made = make_folder(&run)?;
+    let prepared = prepare_all(&mut links, install).and_then(|()| make_parts(&run, &links));
+    prepared.inspect_err(|_| take_back(&run, &links, made))?;
     let begun = begin(&run, &links, made);
+    if begun.is_ok() {
+        note_death(&links)?;
+        if !links.iter().any(|link| link.has_begun() || link.has_begun_here()) {
+            take_back(&run, &links, made);
+        }
+    }
     let mut taken = begun.as_ref().map_or(Vec::new(), |ended| ended.taken.clone()).into_iter();
     let others = links.iter_mut().flat_map(|link| std::mem::take(&mut link.others));
     let endings: Vec<Ending> = others.map(|other| other.connection.hang_up()).collect();
@@ -631,11 +644,18 @@ fn collect(channel: &Channel, other: &Other, out: Option<&Path>) -> Result<Colle
     })
 }
 
-/// Makes the folder of a run, with those of its links and of their parts; whether it was not there before.
-fn make_folders(run: &RunRequest, links: &[Link]) -> Result<bool> {
+/// Makes the folder of a run; whether it was not there before.
+fn make_folder(run: &RunRequest) -> Result<bool> {
     let Some(out) = &run.out else { return Ok(false) };
     let is_new = !out.exists();
     airpath_log::folder::create(out).map_err(Failure::log)?;
+    Ok(is_new)
+}
+
+/// Makes the folders of the links of a run and of their parts, once the other hosts have answered: whoever gives up
+/// before leaves an empty folder, whose name can be used again.
+fn make_parts(run: &RunRequest, links: &[Link]) -> Result<()> {
+    let Some(out) = &run.out else { return Ok(()) };
     for link in links {
         let Some(own) = &link.request.out else { continue };
         if own != out {
@@ -646,7 +666,7 @@ fn make_folders(run: &RunRequest, links: &[Link]) -> Result<bool> {
                 .map_err(|error| Failure::new(format!("cannot make {}: {error}", own.join(HOSTS).display())))?;
         }
     }
-    Ok(is_new)
+    Ok(())
 }
 
 /// Takes back the folders of a run that has not begun.
@@ -664,6 +684,16 @@ fn take_back(run: &RunRequest, links: &[Link], made: bool) {
     if made {
         let _ = fs::remove_dir(out);
     }
+}
+
+/// Notes where the engine's process of this host was killed: it left no manifest of the whole, and what the other hosts
+/// recorded is still to be fetched.
+fn note_death(links: &[Link]) -> Result<()> {
+    let died = Failure::new("the engine's process on the host of the command was killed");
+    for link in links.iter().filter(|link| link.is_placed() && !link.has_begun()) {
+        note_failure(link, &link.here()?, &died);
+    }
+    Ok(())
 }
 
 /// Leaves a manifest of the whole link that says which host failed and why. False if the run had not begun.

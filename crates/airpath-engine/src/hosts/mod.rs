@@ -20,5 +20,4 @@ pub mod wire;
 pub use patient::Patient;
 pub use tallies::{Counts, Tally};
 
-/// Folder of the hosts' parts in that of a run.
-pub const HOSTS: &str = "hosts";
+pub use airpath_log::files::HOSTS;

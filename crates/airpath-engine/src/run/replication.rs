@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use airpath_log::files;
 use airpath_log::verdict::{Reason, Verdict};
+use airpath_scenario::HERE;
 
 use crate::error::{Failure, Result};
 use crate::terminal::say;
@@ -97,6 +98,14 @@ pub fn one_run(path: &Path, action: &str) -> Result<()> {
     if let (false, Some(link)) = (is_run(path), link.min()) {
         let link = link.display();
         return Err(Failure::usage(format!("{named} holds the runs of several links; {action} one of them: {link}")));
+    }
+    let here = path.join(files::HOSTS).join(HERE);
+    if !is_run(path) && is_run(&here) {
+        return Err(Failure::usage(format!(
+            "{named} holds the parts of a run on several hosts that was killed before they were joined, or is active; \
+             {action} one of them: {}",
+            here.display()
+        )));
     }
     if files::files().iter().any(|file| file.shows_a_run && path.join(&file.name).exists()) {
         return Ok(());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use airpath_core::{Cause, Direction, End, Event, EventKind, Origin, Stage, Time};
 use arrow_array::types::{UInt16Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, cast::AsArray};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::interleave::interleave;
 
@@ -34,6 +34,8 @@ type Change<'a> = Box<dyn FnMut(&RecordBatch, &Path) -> Result<RecordBatch, LogE
 struct Source<'a> {
     path: std::path::PathBuf,
     log: ArrowLog,
+    /// The columns of its rows as the whole has them.
+    schema: SchemaRef,
     change: Change<'a>,
     batch: Option<RecordBatch>,
     row: usize,
@@ -61,7 +63,9 @@ fn times(batch: &RecordBatch) -> &[u64] {
 /// that of the first source comes first. Returns the number of rows.
 fn merge(mut sources: Vec<Source<'_>>, path: &Path) -> Result<u64, LogError> {
     let failed = |error: ArrowError| LogError::content(path, error.to_string(), "report this with the two parts");
-    let mut table: Option<Table> = None;
+    let Some(schema) = sources.first().map(|source| Arc::clone(&source.schema)) else { return Ok(0) };
+    // Where nothing was recorded the file is there all the same.
+    let mut table = Table::of_any_words(Sink::create(path.to_owned())?, &schema);
     loop {
         let mut rows: Vec<(usize, usize)> = Vec::new();
         // Those that have rows left, each with its batch.
@@ -70,11 +74,6 @@ fn merge(mut sources: Vec<Source<'_>>, path: &Path) -> Result<u64, LogError> {
             if source.next_ns()?.is_some() {
                 active.push(number);
             }
-        }
-        if table.is_none()
-            && let Some(batch) = sources.iter().find_map(|source| source.batch.as_ref())
-        {
-            table = Some(Table::of_any_words(Sink::create(path.to_owned())?, &batch.schema()));
         }
         if active.is_empty() {
             break;
@@ -91,18 +90,14 @@ fn merge(mut sources: Vec<Source<'_>>, path: &Path) -> Result<u64, LogError> {
         for (number, row) in active.iter().zip(at) {
             sources[*number].row = row;
         }
-        let Some(schema) = batches.first().map(RecordBatch::schema) else { break };
         let columns = (0..schema.fields().len()).map(|column| {
             let arrays: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(column).as_ref()).collect();
             interleave(&arrays, &rows)
         });
         let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>().map_err(failed)?;
-        let batch = RecordBatch::try_new(schema, columns).map_err(failed)?;
-        if let Some(table) = &mut table {
-            table.write(&batch);
-        }
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(failed)?;
+        table.write(&batch);
     }
-    let Some(table) = table else { return Ok(0) };
     let rows = table.rows();
     match table.finish() {
         (Some(failure), _) => Err(LogError::content(path, failure, "free space, and keep the parts")),
@@ -171,6 +166,7 @@ pub fn merge_events(
         let path = folder.join(files::EVENTS);
         let log = ArrowLog::open(&path)?;
         let (mut columns, places) = (EventColumns::new(&places), &places);
+        let schema = Arc::clone(columns.schema());
         let time = move |ns: u64| if number == 0 { ns } else { moved(number, ns) };
         let change = move |batch: &RecordBatch, path: &Path| {
             for row in EventBatch::new(batch, path)?.rows() {
@@ -186,7 +182,7 @@ pub fn merge_events(
             }
             Ok(columns.take())
         };
-        sources.push(Source { path, log, change: Box::new(change), batch: None, row: 0 });
+        sources.push(Source { path, log, schema, change: Box::new(change), batch: None, row: 0 });
     }
     merge(sources, &out.join(files::EVENTS))
 }
@@ -229,7 +225,8 @@ pub fn merge_inputs(folders: &[&Path], out: &Path, parts: &[PartHops], moved: Mo
             });
             RecordBatch::try_new(schema.clone(), columns.collect()).map_err(failed)
         };
-        sources.push(Source { path, log, change: Box::new(change), batch: None, row: 0 });
+        let schema = log.schema();
+        sources.push(Source { path, log, schema, change: Box::new(change), batch: None, row: 0 });
     }
     merge(sources, &out.join(files::INPUT))
 }
@@ -253,6 +250,17 @@ mod tests {
             table.write(&columns.take());
         }
         assert_eq!(table.finish(), (None, None));
+    }
+
+    #[test]
+    fn parts_without_an_event_leave_a_table_without_rows() {
+        let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let [near, far, out] = folders.each_ref().map(|folder| folder.path());
+        write(near, &["radio"], &[]);
+        write(far, &["core"], &[]);
+        let parts = super::super::parts(&["radio", "core"]);
+        let rows = merge_events(&[near, far], out, &parts, &["initial".into()], &|_, ns| ns).unwrap();
+        assert_eq!((rows, ArrowLog::open(&out.join(files::EVENTS)).unwrap().count()), (0, 0));
     }
 
     #[test]
