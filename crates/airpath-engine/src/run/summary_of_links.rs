@@ -104,7 +104,10 @@ fn report(run: &RunRequest, links: &[OfLink<'_>]) -> i32 {
     match run.report {
         Report::Summary => text(run.out.as_deref(), links).iter().for_each(|line| say!("{line}")),
         Report::Json => say!("{}", json()),
-        Report::Nothing => {}
+        Report::Nothing => {
+            let lost = links.iter().filter(|link| link.came_to.is_err());
+            lost.for_each(|link| say!("airpath: {}", link.line()));
+        }
     }
     if let Some(file) = &run.json
         && let Err(error) = writeln!(&**file, "{}", json())
