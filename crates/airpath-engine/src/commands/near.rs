@@ -141,6 +141,7 @@ impl Link {
                 output: clone(&other.connection.output)?,
                 hops: hops_of(&self.request, &other.part)?,
                 clocks: Some(other.clocks.clone()),
+                ssh_log: other.connection.ssh_log().map_err(|error| Failure::new(error.to_string()))?,
             })
         };
         self.others.iter().map(join).collect()

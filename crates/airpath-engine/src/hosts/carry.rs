@@ -25,6 +25,7 @@ use super::clocks::Clocks;
 use super::locks::lock;
 use super::mouth::{Mouth, PREPARATION, SILENCE, Said};
 use super::patient::Patient;
+use super::ssh_log;
 use super::tallies::{Counts, CreditAccount, Tally};
 use super::tunnel::Tunnel;
 use super::wire::{self, Frame, LONGEST_FRAME_BYTES, Word};
@@ -82,6 +83,8 @@ impl Inbox {
 /// State of one connection that threads share, apart from the packets' path.
 pub(super) struct Shared {
     pub(super) host: String,
+    /// What `ssh` says, if the connection is one of `ssh`.
+    pub(super) ssh_log: Option<File>,
     pub(super) group: Arc<Group>,
     /// Reason for the end of this connection.
     pub(super) gone: OnceLock<String>,
@@ -234,7 +237,7 @@ impl Incoming {
                     word => self.hear_word(word, now_ns),
                 },
                 Ok(Frame::Chunk(bytes)) => self.pass_on(Said::Chunk(bytes.to_vec())),
-                Ok(Frame::Status(status)) => return ended(&host, status),
+                Ok(Frame::Status(status)) => return ended(&host, status, self.shared.ssh_log.as_ref()),
                 Ok(Frame::Packet(_) | Frame::Credit(_) | Frame::Tally(_)) => {}
                 Err(what) => return format!("host `{host}`: it sent {what}"),
             }
@@ -290,10 +293,10 @@ impl Incoming {
 }
 
 /// Reason for the end of a connection, by the exit status of `ssh`.
-fn ended(host: &str, status: u8) -> String {
+fn ended(host: &str, status: u8, log: Option<&File>) -> String {
     match status {
-        255 => format!("host `{host}`: ssh lost the connection (its message is above)"),
-        125 => format!("host `{host}`: the engine there was killed, or failed (its message is above)"),
+        255 => format!("host `{host}`: ssh lost the connection{}", ssh_log::reason(log)),
+        125 => format!("host `{host}`: the engine there was killed or failed; its message, if it left one, is above"),
         137 => format!("host `{host}`: the engine there was killed"),
         status if status > 128 => format!("host `{host}`: signal {} ended the engine there", status - 128),
         status => format!("host `{host}`: the engine there ended with exit status {status} in the middle of the run"),

@@ -53,6 +53,8 @@ pub struct Join {
     pub hops: Vec<String>,
     /// Comparisons of the clocks so far; none at a far host, which does not ask.
     pub clocks: Option<Arc<Clocks>>,
+    /// What `ssh` says, if the connection is one of `ssh`.
+    pub ssh_log: Option<File>,
 }
 
 /// An end of this host's part of the path behind which the path goes on.
@@ -193,6 +195,7 @@ impl Channels {
             let (answer, answers) = sync_channel(ANSWERS);
             let shared = Arc::new(Shared {
                 host: join.host.clone(),
+                ssh_log: join.ssh_log.as_ref().map(File::try_clone).transpose()?,
                 group: group.clone(),
                 gone: OnceLock::new(),
                 inbox: Inbox::default(),

@@ -11,6 +11,7 @@ pub mod mouth;
 mod patient;
 mod receipts;
 pub mod ssh;
+mod ssh_log;
 pub mod stream;
 mod tallies;
 pub mod transfer;

@@ -17,6 +17,7 @@ use airpath_scenario::Part;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::patient::Patient;
+use super::ssh_log::{SshLog, reason};
 use super::transfer::Piece;
 use super::wire::{self, Frame, PROTOCOL, STATUS_LINE, Word};
 use crate::error::{Failure, Result};
@@ -44,6 +45,8 @@ pub struct Connection {
     pub input: File,
     /// To the engine.
     pub output: File,
+    /// What `ssh` says, where that is to be had.
+    log: Option<File>,
     /// Identity of the host's clock.
     pub clock_identity: String,
 }
@@ -101,14 +104,16 @@ fn try_to_connect(
 ) -> std::result::Result<Connection, Missing> {
     let name = about(part);
     let failed = |error: io::Error| Missing::Other(format!("{name}: cannot start ssh: {error}"));
-    let started = start_command(part, quality).and_then(|mut command| command.spawn());
+    let log = SshLog::create();
+    let started = start_command(part, quality, log.as_ref()).and_then(|mut command| command.spawn());
     let mut child = started.map_err(failed)?;
+    let log = log.map(|log| log.reader()).transpose().map_err(failed)?;
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Missing::Other(format!("{name}: ssh has no standard streams")));
     };
     let (input, output) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stdin)));
-    let mut connection = Connection { child, input, output, clock_identity: String::new() };
-    match greet(&name, &connection, until) {
+    let mut connection = Connection { child, input, output, log, clock_identity: String::new() };
+    match greet(part, &connection, until) {
         Ok(clock_identity) => {
             connection.clock_identity = clock_identity;
             Ok(connection)
@@ -122,7 +127,8 @@ fn try_to_connect(
 }
 
 /// Hears the engine's greeting: the identity of its host's clock, if it is of this version.
-fn greet(name: &str, connection: &Connection, until: Option<BorrowedFd<'_>>) -> std::result::Result<String, Missing> {
+fn greet(part: &Part, connection: &Connection, until: Option<BorrowedFd<'_>>) -> std::result::Result<String, Missing> {
+    let name = about(part);
     let failed = |error: io::Error| Missing::Other(format!("{name}: {error}"));
     let mut reader = Patient::new(connection.input.try_clone().map_err(failed)?, PATIENCE).until(until);
     let lost = |error: io::Error| match error.kind() {
@@ -130,7 +136,7 @@ fn greet(name: &str, connection: &Connection, until: Option<BorrowedFd<'_>>) -> 
         _ => Missing::Other(format!("{name}: {error}")),
     };
     if let Some(status) = wire::skip_to_greeting(&mut reader).map_err(lost)? {
-        return Err(refused(name, status));
+        return Err(refused(part, status, connection.log.as_ref()));
     }
     let frame = wire::read_frame(&mut reader).map_err(lost)?.unwrap_or_default();
     let Ok(Frame::Word(word)) = wire::parse(&frame) else {
@@ -152,11 +158,13 @@ fn greet(name: &str, connection: &Connection, until: Option<BorrowedFd<'_>>) -> 
 }
 
 /// Reason for the end of a connection before the engine spoke, by the exit status of `ssh` or of the shell there.
-fn refused(name: &str, status: u8) -> Missing {
+fn refused(part: &Part, status: u8, log: Option<&File>) -> Missing {
+    let name = about(part);
     match status {
         255 => Missing::Other(format!(
-            "{name}: ssh could not connect (its message is above). Test it by: ssh -o BatchMode=yes DESTINATION true; it \
-             must need no password"
+            "{name}: ssh could not connect{}\n  Test it by: {}; it must need no password",
+            reason(log),
+            test_line(part),
         )),
         126 => {
             Missing::Other(format!("{name}: the engine there may not be executed; check its mode and its file system"))
@@ -167,6 +175,16 @@ fn refused(name: &str, status: u8) -> Missing {
     }
 }
 
+/// A line for the user's shell that tries the way to the host of `part`.
+fn test_line(part: &Part) -> String {
+    let Some(config) = &part.config else { return "true".into() };
+    let options = config.ssh_options.iter().map(String::as_str);
+    let words = ["ssh", "-oBatchMode=yes"].into_iter().chain(options).chain(["--", &config.ssh, "true"]);
+    let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_=./@:,%+".contains(&byte));
+    let words = words.map(|word| if is_plain(word) && !word.is_empty() { word.to_owned() } else { quoted(word) });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Name of a host in messages, with the way to it.
 pub fn about(part: &Part) -> String {
     let ssh = part.config.as_ref().map_or("this host", |config| &config.ssh);
@@ -174,9 +192,9 @@ pub fn about(part: &Part) -> String {
 }
 
 /// The command that starts the engine of `part`, whose exit status comes behind its output.
-fn start_command(part: &Part, quality: &str) -> io::Result<Command> {
+fn start_command(part: &Part, quality: &str, log: Option<&SshLog>) -> io::Result<Command> {
     if part.config.is_some() {
-        return Ok(command(part, &start_line(part), quality));
+        return Ok(command(part, &start_line(part), quality, log));
     }
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!(r#""$@"; {STATUS_LINE}"#)).arg("airpath").arg(std::env::current_exe()?).arg(COMMAND);
@@ -184,11 +202,14 @@ fn start_command(part: &Part, quality: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// `ssh` to the host of `part`, whose exit status comes behind the output of `line`.
-fn command(part: &Part, line: &str, quality: &str) -> Command {
+/// `ssh` to the host of `part`, whose exit status comes behind the output of `line`; what it says itself goes to `log`.
+fn command(part: &Part, line: &str, quality: &str, log: Option<&SshLog>) -> Command {
     let config = part.config.as_ref();
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!(r#"ssh "$@"; {STATUS_LINE}"#)).arg("ssh").args(OPTIONS).arg(quality);
+    if let Some(log) = log {
+        command.arg("-E").arg(&log.path);
+    }
     command.args(config.map_or(&[][..], |config| config.ssh_options.as_slice()));
     command.arg("--").arg(config.map_or("", |config| &config.ssh)).arg(format!("exec sh -c {}", quoted(line)));
     // The terminal's interrupt is for the command at the client's end.
@@ -235,14 +256,19 @@ fn install_engine(part: &Part) -> Result<()> {
          \"$d/{key}/airpath-engine\""
     );
     let engine = File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
-    let output = command(part, &line, FOR_LOGS).stdin(engine).output().map_err(failed)?;
+    let log = SshLog::create();
+    let output = command(part, &line, FOR_LOGS, log.as_ref()).stdin(engine).output().map_err(failed)?;
+    let log = log.map(|log| log.reader()).transpose().map_err(failed)?;
     let status = wire::read_frame(&mut output.stdout.as_slice()).ok().flatten();
     match status.as_deref().map(wire::parse) {
         Some(Ok(Frame::Status(0))) => Ok(()),
         Some(Ok(Frame::Status(3))) => Err(Failure::new(format!(
             "{name} is another kind of machine (above), and this engine is for Linux on {machine}: build Airpath there"
         ))),
-        _ => Err(Failure::new(format!("{name}: the engine could not be copied (the reason is above)"))),
+        Some(Ok(Frame::Status(255))) | None => {
+            Err(Failure::new(format!("{name}: the engine could not be copied: ssh failed{}", reason(log.as_ref()))))
+        }
+        _ => Err(Failure::new(format!("{name}: the engine could not be copied; what the shell there says is above"))),
     }
 }
 
@@ -298,6 +324,11 @@ impl Connection {
         }
     }
 
+    /// The file of what `ssh` says, for whoever reads it later.
+    pub fn ssh_log(&self) -> io::Result<Option<File>> {
+        self.log.as_ref().map(File::try_clone).transpose()
+    }
+
     /// Closes the connection and waits for its end as [`Ending::wait`] does.
     pub fn close(self, patience: Duration) {
         self.hang_up().wait(patience);
@@ -343,6 +374,16 @@ impl Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_that_tests_the_way_can_be_pasted() {
+        let config = |ssh: &str, options: &[&str]| {
+            let config = serde_json::json!({ "ssh": ssh, "ssh_options": options });
+            Part { name: "a".into(), host: "a".into(), config: serde_json::from_value(config).unwrap(), hops: 0..1 }
+        };
+        let line = test_line(&config("user@lab2", &["-p", "2222", "-oProxyCommand=nc %h %p"]));
+        assert_eq!(line, "ssh -oBatchMode=yes -p 2222 '-oProxyCommand=nc %h %p' -- user@lab2 true");
+    }
 
     #[test]
     fn words_of_a_shell_stay_whole() {
