@@ -15,7 +15,7 @@ use airpath_core::{Credit, Direction, End, Span};
 use airpath_live::clock;
 use airpath_live::ports::PortKind;
 use airpath_log::manifest::Status;
-use airpath_log::{Manifest, files};
+use airpath_log::{Distribution, Manifest, files};
 use airpath_scenario::{HERE, Part, Scenario};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde_json::json;
@@ -264,26 +264,23 @@ fn begin(run: &RunRequest, links: &[Link], made: bool) -> Result<Ended> {
             stop_fetchers();
             let mut collected = Vec::new();
             for ((link, channels), taken) in placed().zip(&channels).zip(by_link(links, &taken)) {
-                let mut of_link = Vec::new();
-                for ((channel, other), taken) in channels.all.iter().zip(&link.others).zip(taken) {
-                    of_link.push(collect(channel, other, link.request.out.as_deref())?);
-                    let _ = taken.write(1);
-                }
-                collected.push((of_link, channels.transit(End::Server)));
+                collected.push(collect_all(link, channels, taken));
             }
             let mut collected = collected.into_iter();
             let mut results = Vec::new();
             for ((link, local), finished) in links.iter().zip(&locals).zip(finished) {
                 let collected = if link.is_placed() { collected.next() } else { None };
                 results.push(match (finished, collected) {
-                    (Ok(local), Some((others, behind))) => {
+                    (Ok(local), Some(Ok((others, behind)))) => {
                         gather::join(Gathered { whole: &link.request, local, behind, others })
                     }
-                    (Err(failure), Some(_)) if links.len() > 1 => {
-                        note_failure(link, local, &failure);
+                    (Err(failure), Some(_)) | (Ok(_), Some(Err(failure))) => {
+                        if links.len() > 1 {
+                            note_failure(link, local, &failure);
+                        }
                         Err(failure)
                     }
-                    (finished, _) => finished.map(|finished| Joined { finished, hosts: Vec::new() }),
+                    (finished, None) => finished.map(|finished| Joined { finished, hosts: Vec::new() }),
                 });
             }
             report(run, links, results)
@@ -609,6 +606,23 @@ fn arguments(request: &RunRequest, is_last: bool) -> Vec<String> {
         }
     }
     arguments
+}
+
+/// Takes the results of the other engines of `link`, and the delays of packets from the second part to this one; `taken`
+/// is told whose came.
+///
+/// # Errors
+/// When one of the hosts is lost, or tells something else.
+fn collect_all(link: &Link, channels: &Channels, taken: &[EventFd]) -> Result<(Vec<Collected>, Distribution)> {
+    if let Some(why) = channels.gone() {
+        return Err(Failure::new(why.to_owned()));
+    }
+    let mut collected = Vec::with_capacity(link.others.len());
+    for ((channel, other), taken) in channels.all.iter().zip(&link.others).zip(taken) {
+        collected.push(collect(channel, other, link.request.out.as_deref())?);
+        let _ = taken.write(1);
+    }
+    Ok((collected, channels.transit(End::Server)))
 }
 
 /// Takes another engine's results; its files go into the folder of the run.

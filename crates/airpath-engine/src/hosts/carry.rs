@@ -35,12 +35,12 @@ const INBOX: usize = 64;
 /// Least time between two tallies of the packets that went through a tunnel.
 const TALLY: Duration = Duration::from_millis(20);
 
-/// State of all connections of an engine.
+/// State of all connections of a path.
 pub(super) struct Group {
     /// Reason for the end of the first connection that has ended.
     pub(super) gone: Arc<OnceLock<String>>,
-    /// Readable when something was said, or a connection is gone.
-    pub(super) news: EventFd,
+    /// Readable when something was said on any path, or a connection is gone.
+    pub(super) news: Arc<EventFd>,
     /// Sockets behind the loop's ports: without one of the hosts the path is cut.
     pub(super) ports: Mutex<Vec<OwnedFd>>,
 }

@@ -120,8 +120,8 @@ impl Channels {
         started.pop().ok_or_else(|| Failure::new("there is no path to join"))
     }
 
-    /// The same for several paths, each with the connections and borders of its own; without one of the hosts all of
-    /// them end.
+    /// The same for several paths, each with the connections and borders of its own: the loss of a host ends its path,
+    /// and no other.
     ///
     /// # Errors
     /// When the system refuses.
@@ -129,10 +129,12 @@ impl Channels {
         let names = paths.iter().flat_map(|(joins, _)| joins.iter().map(|join| join.host.as_str()));
         let names: Vec<&str> = names.collect();
         let news = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(io::Error::from);
-        news.map(|news| Arc::new(Group { gone: Arc::default(), news, ports: Mutex::default() }))
-            .and_then(|group| {
-                let start =
-                    |(joins, borders): &(&[Join], &[Border])| Channels::try_to_start(joins, borders, number, &group);
+        news.map(Arc::new)
+            .and_then(|news| {
+                let group = || Group { gone: Arc::default(), news: Arc::clone(&news), ports: Mutex::default() };
+                let start = |(joins, borders): &(&[Join], &[Border])| {
+                    Channels::try_to_start(joins, borders, number, &Arc::new(group()))
+                };
                 paths.iter().map(start).collect()
             })
             .map_err(|error| Failure::new(format!("cannot join host `{}`: {error}", names.join("`, `"))))
@@ -238,7 +240,7 @@ impl Channels {
         self.all.iter().all(|channel| channel.clocks.is_none())
     }
 
-    /// Readable when something was said, or a connection is gone.
+    /// Readable when something was said on any path of the run, or a connection is gone.
     pub fn news(&self) -> BorrowedFd<'_> {
         self.group.news.as_fd()
     }

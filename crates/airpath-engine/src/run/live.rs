@@ -268,7 +268,7 @@ fn carry_out<'a>(
     let environment =
         std::iter::once(told).chain(users::environment(run)).chain(run.environment.clone()).chain(of_line).collect();
     let all_channels: Vec<&Channels> = of_links.iter().copied().flatten().collect();
-    let pace = Pace::new(all_channels.clone(), loops.stopped());
+    let pace = Pace::new(all_channels.clone(), loops.stopped(), links.len());
     let stage = Stage { process, run, links: &ready, loops: &loops, environment, pace: pace.as_ref() };
     let ended = run_commands(&stage, |start_unix_ns| {
         let manifests = ready.iter().map(|link| Manifest { start_unix_ns, ..link.manifest.clone() });
@@ -287,8 +287,13 @@ fn carry_out<'a>(
     let gone = ready.iter().zip(&news).map(|(link, news)| interfaces::why_gone(&link.names, news));
     let gone: Vec<String> = gone.collect();
     let stopped = loops.stop();
-    if let Some(why) = all_channels.iter().find_map(|channels| channels.gone()) {
-        return Err(Failure::new(why.to_owned()));
+    // Without one of its hosts a path is lost; where there are others, these go on.
+    let hosts_gone: Vec<Option<&str>> =
+        of_links.iter().map(|channels| channels.and_then(|channels| channels.gone())).collect();
+    if let Some(why) = hosts_gone.iter().flatten().next()
+        && (ended.is_err() || hosts_gone.iter().all(Option::is_some))
+    {
+        return Err(Failure::new((*why).to_owned()));
     }
     let shares = ProcessorTime::now().since(&before);
     let manifests = begun.clone().unwrap_or_default();
@@ -320,6 +325,10 @@ fn carry_out<'a>(
         let tcp_state = recorded.or(manifest.tcp_state);
         // Counters go with their interface.
         let losses = PortLosses::read(&mut finished.ports);
+        if let Some(why) = hosts_gone[carried.len()] {
+            carried.push(Err(Failure::new(why.to_owned())));
+            continue;
+        }
         if let Some(error) = &finished.lost {
             carried.push(Err(why_lost(error, &gone[carried.len()])));
             finished.recorder.finish(finished.ended);

@@ -27,12 +27,15 @@ pub struct Pace<'a> {
     channels: Vec<&'a Channels>,
     /// Readable once the loop has ended.
     stopped: BorrowedFd<'a>,
+    /// True if other links go on without a path that has lost a host.
+    outlives_paths: bool,
 }
 
 impl<'a> Pace<'a> {
-    /// The steps of the run whose loop has ended when `stopped` is readable; none where no path goes on elsewhere.
-    pub fn new(channels: Vec<&'a Channels>, stopped: BorrowedFd<'a>) -> Option<Pace<'a>> {
-        (!channels.is_empty()).then_some(Pace { channels, stopped })
+    /// The steps of the run of so many `links` whose loop has ended when `stopped` is readable; none where no path goes
+    /// on elsewhere.
+    pub fn new(channels: Vec<&'a Channels>, stopped: BorrowedFd<'a>, links: usize) -> Option<Pace<'a>> {
+        (!channels.is_empty()).then_some(Pace { channels, stopped, outlives_paths: links > 1 })
     }
 
     fn is_far(&self) -> bool {
@@ -115,9 +118,23 @@ impl<'a> Pace<'a> {
         self.say_to_all(&Word::EndServer {});
         // Those of paths that are on this host as a whole.
         let ends = workload.end_servers(grace)?;
-        self.hear_all(workload, |word| matches!(word, Word::ServerEnded {}).then_some(()))?;
+        for channels in &self.channels {
+            match self.hear_ends_of_servers(channels, workload) {
+                // The link tells why.
+                Err(_) if self.outlives_paths && channels.gone().is_some() => {}
+                heard => heard?,
+            }
+        }
         self.say_to_all(&Word::Stop {});
         Ok(ends)
+    }
+
+    /// Waits until the servers' commands of a path have ended.
+    fn hear_ends_of_servers(&self, channels: &Channels, workload: &mut Workload<'_>) -> Result<()> {
+        channels.all.iter().try_for_each(|channel| match self.hear(channels, channel, workload)? {
+            Word::ServerEnded {} => Ok(()),
+            _ => Err(out_of_turn(channel)),
+        })
     }
 
     fn say_to_all(&self, word: &Word) {
@@ -128,23 +145,23 @@ impl<'a> Pace<'a> {
     /// dealt with.
     fn hear_all<T>(&self, workload: &mut Workload<'_>, expected: impl Fn(&Word) -> Option<T>) -> Result<Vec<T>> {
         let mut all = Vec::new();
-        for channel in self.all() {
-            let word = self.hear(channel, workload)?;
-            all.push(expected(&word).ok_or_else(|| out_of_turn(channel))?);
+        for channels in &self.channels {
+            for channel in &channels.all {
+                let word = self.hear(channels, channel, workload)?;
+                all.push(expected(&word).ok_or_else(|| out_of_turn(channel))?);
+            }
         }
         Ok(all)
     }
 
-    /// Waits for the next word from `channel` while signals are dealt with.
-    fn hear(&self, channel: &Channel, workload: &mut Workload<'_>) -> Result<Word> {
+    /// Waits for the next word from `channel`, which is one of `channels`, while signals are dealt with.
+    fn hear(&self, channels: &Channels, channel: &Channel, workload: &mut Workload<'_>) -> Result<Word> {
         loop {
             match channel.heard()? {
                 Some(Said::Word(word)) => return Ok(*word),
                 Some(Said::Chunk(_)) => return Err(out_of_turn(channel)),
                 None => {}
             }
-            // What one of them hears wakes all.
-            let Some(channels) = self.channels.first() else { return Err(out_of_turn(channel)) };
             if let Some(why) = channels.gone() {
                 return Err(Failure::new(why.to_owned()));
             }

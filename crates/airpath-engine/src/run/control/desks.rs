@@ -116,8 +116,11 @@ impl Desks {
     fn ask_each(&mut self, request: &Request) -> Result<BTreeMap<usize, Value>, Refusal> {
         let requests = self.of_links(request)?;
         for (link, request) in &requests {
-            if let Request::Set { parameters, .. } = request {
-                self.desks[*link].check(parameters)?;
+            let Request::Set { parameters, .. } = request else { continue };
+            match self.desks[*link].check(parameters) {
+                // One that is lost is asked below like the others, and answers that it has ended.
+                Err(refusal) if refusal.kind != "ended" => return Err(refusal),
+                _ => {}
             }
         }
         let mut outcomes = self.carry_out_at_once(requests);
@@ -280,11 +283,17 @@ impl Desks {
             let of_users = answer.get("user_states").unwrap_or(&answer["state"]);
             states.extend(self.by_user(*link, of_users));
         }
-        let mut hosts = Map::new();
+        let (mut hosts, mut user_hosts) = (Map::new(), Map::new());
         for (link, answer) in answers {
-            let Some(times) = answer.get("hosts") else { continue };
+            let Some(Value::Object(times)) = answer.get("hosts") else { continue };
+            for (host, at_ns) in times {
+                let latest = hosts.entry(host.clone()).or_insert(Value::Null);
+                if at_ns.as_u64() > latest.as_u64() {
+                    *latest = at_ns.clone();
+                }
+            }
             let user = self.places.get(*link).and_then(|place| place.users.first()).cloned().unwrap_or_default();
-            hosts.insert(user, times.clone());
+            user_hosts.insert(user, times.clone().into());
         }
         let common = states.values().next().filter(|first| states.values().all(|state| state == *first)).cloned();
         let mut told = json!({
@@ -297,6 +306,7 @@ impl Desks {
         });
         if !hosts.is_empty() {
             told["hosts"] = hosts.into();
+            told["user_hosts"] = user_hosts.into();
         }
         told
     }

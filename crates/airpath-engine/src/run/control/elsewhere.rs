@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use airpath_live::clock;
@@ -123,7 +123,12 @@ impl Elsewhere {
                 // Answers to earlier requests, which nobody waits for any more.
                 Ok(Word::Accepted { number } | Word::Answered { number, .. }) if number != wanted => {}
                 Ok(word) => return Ok(word),
-                Err(_) => return Err(Refusal::new("host", format!("host `{}` did not answer", self.host))),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Refusal::new("ended", format!("host `{}` is lost, and its path has ended", self.host)));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(Refusal::new("host", format!("host `{}` did not answer", self.host)));
+                }
             }
         }
     }
