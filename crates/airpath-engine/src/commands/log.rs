@@ -78,10 +78,9 @@ pub fn run(args: &LogArgs) -> Result<i32> {
         );
     }
     match manifest {
-        Err(_) if !args.dir.join(files::MANIFEST).exists() => say!(
-            "airpath: there is no {}: the run was killed before it began, or is beginning",
-            files::MANIFEST
-        ),
+        Err(_) if !args.dir.join(files::MANIFEST).exists() => {
+            say!("airpath: there is no {}: the run was killed before it began, or is beginning", files::MANIFEST)
+        }
         Err(error) => say!("airpath: {error}"),
         Ok(manifest) if manifest.status == Status::Running => {
             say!("airpath: the run is still active or was killed: this is the data written so far");

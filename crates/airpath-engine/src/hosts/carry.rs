@@ -83,7 +83,7 @@ impl Inbox {
 /// State of one connection that threads share, apart from the packets' path.
 pub(super) struct Shared {
     pub(super) host: String,
-    /// What `ssh` says, if the connection is one of `ssh`.
+    /// Messages of `ssh`, if the connection is one of `ssh`.
     pub(super) ssh_log: Option<File>,
     pub(super) group: Arc<Group>,
     /// Reason for the end of this connection.

@@ -53,7 +53,7 @@ pub struct Join {
     pub hops: Vec<String>,
     /// Comparisons of the clocks so far; none at a far host, which does not ask.
     pub clocks: Option<Arc<Clocks>>,
-    /// What `ssh` says, if the connection is one of `ssh`.
+    /// Messages of `ssh`, if the connection is one of `ssh`.
     pub ssh_log: Option<File>,
 }
 

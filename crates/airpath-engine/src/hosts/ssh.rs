@@ -45,7 +45,7 @@ pub struct Connection {
     pub input: File,
     /// To the engine.
     pub output: File,
-    /// What `ssh` says, where that is to be had.
+    /// Messages of `ssh`, where these are to be had.
     log: Option<File>,
     /// Identity of the host's clock.
     pub clock_identity: String,

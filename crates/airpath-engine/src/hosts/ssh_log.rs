@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! What `ssh` itself says: it goes into a file, so that the message of a failure has it. The other host's standard
+//! Messages of `ssh` itself: they go into a file, so that the message of a failure has them. The other host's standard
 //! error is passed on as it comes.
 
 use std::fs::{self, File};

@@ -75,7 +75,8 @@ impl ArrowLog {
         let length = file.metadata().map_err(io)?.len();
         let whole = whole_messages(&mut BufReader::new(&file), length).map_err(|refusal| refused(path, refusal))?;
         if length == 0 {
-            let hint = "the run was killed before its first record, or the copy is not whole: record it, or copy it again";
+            let hint =
+                "the run was killed before its first record, or the copy is not whole: record it, or copy it again";
             return Err(LogError::content(path, "it is empty", hint));
         }
         if whole == 0 {

@@ -49,7 +49,9 @@ fn again(args: &RecordArgs, from: &Path) -> Result<i32> {
     let (folder, recording, packets) = folder::read(from).map_err(Failure::usage)?;
     if recording.parts.is_empty() {
         let named = from.display();
-        return Err(Failure::program(format!("{named}: the recording broke off in its first phase: record the path again")));
+        return Err(Failure::program(format!(
+            "{named}: the recording broke off in its first phase: record the path again"
+        )));
     }
     let analysis = folder.conclude(&recording, &packets).map_err(Failure::unwritable)?;
     check(&from.join(SCENARIO))?;
