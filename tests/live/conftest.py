@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from live import harness
+from live import lab as labs
 from live.harness import Airpath, User, Way, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from live.lab import Lab
 
 USERS = harness.users()
 WAYS = harness.ways()
@@ -49,6 +52,16 @@ def command(public: Path) -> Path:
 def python() -> str:
     """Return a Python that every user may run."""
     return harness.python_for_everybody()
+
+
+@pytest.fixture(scope="module")
+def lab(public: Path) -> Iterator[Lab]:
+    """Return three hosts."""
+    if reason := labs.missing():
+        pytest.skip(reason)
+    lab = labs.build(public / "lab")
+    yield lab
+    lab.close()
 
 
 @pytest.fixture
