@@ -102,6 +102,23 @@ def test_a_signal_to_the_foreground_process(
     run.assert_log_can_be_read(clean=True)
 
 
+def test_a_run_that_is_killed_before_it_begins_says_so(airpath: Airpath, any_way: Way) -> None:
+    out, up = airpath.path("run"), airpath.path("up")
+    process = airpath.start(
+        *("exec", "--out", out, "--server-ready", "5000"),
+        *("--server", f"touch {up}; sleep 60", "--", "true"),
+        user=any_way.user,
+    )
+    await_true(up.exists)
+    process.kill()
+    process.communicate(timeout=60)
+    airpath.wait_until_gone()
+    # Tables may be there, without a row or a byte; a manifest is not.
+    result = airpath.run("log", out)
+    assert "killed before" in result.err, result.err
+    assert "check the name" not in result.err
+
+
 def test_ctrl_c_at_a_terminal(airpath: Airpath, way: Way) -> None:
     keyboard, terminal = pty.openpty()
     path = airpath.path("signals")

@@ -276,8 +276,10 @@ def test_bad_hosts_are_told_before_anything_runs(airpath: Airpath, lab: Lab) -> 
         ({"ssh": "root@10.99.0.2", "engine": str(forbidden)}, 125, "may not be executed"),
         ({"engine": "/nowhere/airpath-engine"}, 125, "there is no engine"),
         ({"engine": str(old)}, 125, "is Airpath 0.0.1"),
-        ({"ssh": "nobody-like-this@10.99.0.2"}, 125, "ssh could not connect"),
-        ({"ssh": "root@10.99.0.3"}, 125, "ssh could not connect"),
+        # What ssh said is in the message, and nothing is said to be above.
+        ({"ssh": "nobody-like-this@10.99.0.2"}, 125, "ssh could not connect: nobody-like-this@"),
+        ({"ssh": "nobody-like-this@10.99.0.2"}, 125, "ssh -oBatchMode=yes -F /dev/null"),
+        ({"ssh": "root@10.99.0.3"}, 125, "ssh could not connect: ssh: connect to host 10.99.0.3"),
         ({"engine": "/bin/true"}, 125, "could not be started"),
     ]
     for keys, status, message in cases:

@@ -10,16 +10,32 @@ import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from airpath.run import load_run
 from live.harness import await_true
 from live.hosts import assert_joined, chain, recording, scenario
+from processes import children
 
 if TYPE_CHECKING:
     from live.harness import Airpath
     from live.lab import Lab
+
+
+def engine_of(process: subprocess.Popen[str]) -> int:
+    """Return the engine's process here: the first one of its process namespace."""
+    for pid in children(process.pid):
+        status = Path(f"/proc/{pid}/status").read_text()
+        if (
+            next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1]
+            == "1"
+        ):
+            return pid
+    msg = "the engine does not run"
+    raise AssertionError(msg)
 
 
 def test_the_loss_of_the_third_host_ends_all(airpath: Airpath, lab: Lab) -> None:
@@ -72,7 +88,7 @@ def test_the_log_of_a_host_that_is_lost_for_good_is_here(airpath: Airpath, lab: 
 
 
 def test_the_log_is_readable_once_the_near_engine_is_killed(airpath: Airpath, lab: Lab) -> None:
-    """Nobody is left to join the parts; each has what was recorded until then, here."""
+    """Nobody is left to join the parts; each has what was recorded, here."""
     out = airpath.path("run")
     process = recording(airpath, lab, scenario(airpath, lab), out)
     copy = out / "hosts/lab2/events.arrow"
@@ -80,10 +96,45 @@ def test_the_log_is_readable_once_the_near_engine_is_killed(airpath: Airpath, la
     process.kill()
     process.communicate(timeout=60)
     await_true(lambda: not lab.engines())
+    # A process that is left fetches the rest.
+    await_true(lambda: not any(lab.cache().iterdir()))
     for part in ("local", "lab2"):
         assert airpath.run("log", out / "hosts" / part).check().out.count("delivered") > 5
-    # What a killed run left at the other host is named by nobody: the next test begins anew.
-    shutil.rmtree(next(lab.cache().iterdir()))
+
+
+@pytest.mark.parametrize("victim", ["far engine", "engine", "command"])
+def test_a_run_that_is_cut_in_its_first_second_keeps_its_log(
+    airpath: Airpath, lab: Lab, victim: str
+) -> None:
+    """Whatever is killed, the parts of both hosts are here."""
+    out, up = airpath.path("run"), airpath.path("up")
+    process = airpath.start(
+        *("exec", "--scenario", scenario(airpath, lab), "--out", out),
+        *("--", "sh", "-c", f"ping -q -c 10 -i 0.01 server; touch {up}; exec sleep 60"),
+        user=lab.user,
+        stdout=subprocess.DEVNULL,
+    )
+    await_true(up.exists)
+    if victim == "command":
+        process.kill()
+    else:
+        os.kill(engine_of(process) if victim == "engine" else lab.runner(), signal.SIGKILL)
+    errors = process.communicate(timeout=60)[1]
+    await_true(lambda: not lab.engines())
+    airpath.wait_until_gone()
+    assert not any(lab.cache().iterdir())
+    for part in ("local", "lab2"):
+        shown = airpath.run("log", out / "hosts" / part).check()
+        # What the engine's memory held is lost with it.
+        assert shown.out.count("delivered") > 0 or victim != "far engine", (part, errors)
+    if victim == "command":
+        refused = airpath.run("log", out).check(2)
+        assert "holds the parts of a run on several hosts" in refused.err
+        assert str(out / "hosts/local") in refused.err
+        return
+    assert process.returncode == 125, errors
+    assert load_run(out).manifest["status"] == "failed"
+    airpath.run("log", out).check()
 
 
 @pytest.mark.parametrize("victim", ["engine", "network", "network for good"])
@@ -124,6 +175,41 @@ def test_what_was_recorded_stays_when_the_other_host_is_lost(
     assert not any(lab.cache().iterdir())
     await_true(lambda: not lab.engines())
     assert_joined(airpath, out, {"radio", "core"})
+
+
+def test_a_run_without_packets_has_a_log(airpath: Airpath, lab: Lab) -> None:
+    """Tables without rows are tables: nothing calls the folder damaged."""
+    out = airpath.path("run")
+    words = ("exec", "--scenario", scenario(airpath, lab), "--out", out, "--quiet", "--", "true")
+    airpath.run(*words, user=lab.user).check()
+    assert (out / "events.arrow").exists()
+    assert airpath.run("log", out).check().err == ""
+    assert load_run(out).damage == []
+
+
+def test_a_run_that_is_ended_while_it_connects_leaves_its_name_free(
+    airpath: Airpath, lab: Lab
+) -> None:
+    """An ssh that hangs is given up; the folder can be used by the next run."""
+    out, hung = airpath.path("run"), airpath.path("hung")
+    file = scenario(airpath, lab)
+    text = file.read_text().replace('["-F"', f'["-oProxyCommand=touch {hung}; exec sleep 15", "-F"')
+    process = airpath.start(
+        "exec",
+        "--scenario",
+        airpath.file("hung.toml", text),
+        "--out",
+        out,
+        "--",
+        "true",
+        user=lab.user,
+    )
+    await_true(hung.exists)
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGTERM
+    words = ("exec", "--scenario", file, "--out", out, "--quiet", "--", "true")
+    airpath.run(*words, user=lab.user).check()
 
 
 def test_a_full_disk_of_the_other_host_is_told(airpath: Airpath, lab: Lab) -> None:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +61,9 @@ def test_several_paths_go_on_at_other_hosts(airpath: Airpath, lab: Lab) -> None:
     )
     await_true(lambda: all(Path(f"{up}-{name}").exists() for name, _, _ in paths))
     told = airpath.run("state", "lte.slow", "--json", user=lab.user).check().document()
-    assert set(told["hosts"]["lte"]) == {"lab2"}
+    assert set(told["user_hosts"]) == {"lte"}
+    assert told["user_hosts"]["lte"] == told["hosts"]
+    assert set(told["hosts"]) == {"lab2"}
     airpath.run("set", "dsl.core.link.propagation=40 ms", user=lab.user).check()
     # What one path refuses, no other carries out.
     wrong = ("dsl.core.link.rate=1 Mbit/s", "lte.core.link.ratio=3")
@@ -68,7 +72,7 @@ def test_several_paths_go_on_at_other_hosts(airpath: Airpath, lab: Lab) -> None:
     assert "lab2" in refused.err
     assert "core.link.ratio" in refused.err
     both = airpath.run("set", "core.link.rate=9 Mbit/s", "--json", user=lab.user).check()
-    times = both.document()["hosts"]
+    times = both.document()["user_hosts"]
     assert set(times) == {"dsl", "lte"}
     up.touch()
     errors = process.communicate(timeout=60)[1]
@@ -133,8 +137,64 @@ def test_commands_on_several_paths_take_effect_at_one_instant_over_slow_networks
     up.touch()
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 0, errors
-    assert set(told["hosts"]) == set(names)
-    late = [hosts["lab2"] - told["time_ns"] for hosts in told["hosts"].values()]
+    assert set(told["user_hosts"]) == set(names)
+    late = [hosts["lab2"] - told["time_ns"] for hosts in told["user_hosts"].values()]
     # An order that reaches a host after the instant would be two delays late, and three here.
     late.append(told["time_ns"] - told["received_ns"])
     assert all(abs(by) < delay_ms * 500_000 for by in late), late
+
+
+def test_the_loss_of_a_host_ends_its_path_alone(airpath: Airpath, lab: Lab) -> None:
+    """The other paths go on to their end; the lost one says why, and keeps its logs."""
+    text = ""
+    for name, address in (("lab2", labs.FAR), ("lab3", labs.FARTHER)):
+        text += f'[hosts.{name}]\nssh = "root@{address}"\n'
+        text += f'ssh_options = {json.dumps(lab.options())}\nengine = "{airpath.command}"\n'
+    for name, host in (("dsl", 'host = "lab2"'), ("lte", 'host = "lab3"'), ("lan", "")):
+        text += PATHS.format(name=name, propagation="10 ms", host=host)
+    out, up = airpath.path("run"), airpath.path("up")
+    ping = "ping -q -c 5 -i 0.02 server"
+    line = f"touch {up}-$AIRPATH_USER; until [ -e {up} ]; do {ping}; done; {ping}"
+    process = airpath.start(
+        *("exec", "--scenario", airpath.file("paths.toml", text), "--lateness-bound", "1 s"),
+        *("--out", out, "--json", "--", "sh", "-c", line),
+        user=lab.user,
+    )
+    await_true(lambda: all(Path(f"{up}-{name}").exists() for name in ("dsl", "lte", "lan")))
+    events = out / "lte/hosts/local/events.arrow"
+    await_true(lambda: events.exists() and events.stat().st_size > 10_000)
+    os.kill(lab.runner(lab.farther_pid), signal.SIGKILL)
+
+    def left() -> set[str]:
+        words = ("set", "radio.link.rate=3 Mbit/s", "core.link.rate=9 Mbit/s", "--json")
+        told = airpath.run(*words, user=lab.user)
+        return set(told.document()["user_states"]) if told.status == 0 else set()
+
+    await_true(lambda: left() == {"dsl", "lan"})
+    told = airpath.run("state", "slow", "--json", user=lab.user).check().document()
+    assert set(told["hosts"]) == {"lab2"}
+    assert set(told["user_hosts"]) == {"dsl"}
+    gone = airpath.run("state", "lte.slow", user=lab.user).check(1)
+    assert "has ended" in gone.err
+    up.touch()
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 125, errors
+    summary = next(line for line in errors.splitlines() if line.startswith("{"))
+    links = {one["link"]: one for one in json.loads(summary)["links"]}
+    assert {name: link["exit_status"] for name, link in links.items()} == {
+        "dsl": 0,
+        "lte": 125,
+        "lan": 0,
+    }
+    assert "host `lab3`" in links["lte"]["error"]
+    for name in ("dsl", "lan"):
+        assert load_run(out / name).manifest["status"] == "finished"
+    assert account(out / "dsl")["network_delay"]["to_host"]["count"] > 5
+    manifest = load_run(out / "lte").manifest
+    assert manifest["status"] == "failed"
+    assert "lab3" in manifest["hosts"][0]["failure"]
+    for part in (".", "hosts/local", "hosts/lab3"):
+        assert airpath.run("log", out / "lte" / part).check().out.count("delivered") > 5, part
+    airpath.run("replay", out / "dsl/hosts/lab2").check()
+    assert not any(lab.cache().iterdir())
+    await_true(lambda: not lab.engines())
