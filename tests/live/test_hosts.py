@@ -274,7 +274,9 @@ def test_bad_hosts_are_told_before_anything_runs(airpath: Airpath, lab: Lab) -> 
     forbidden = airpath.file("forbidden", "#!/bin/sh\n")
     cases = [
         ({"ssh": "root@10.99.0.2", "engine": str(forbidden)}, 125, "may not be executed"),
-        ({"engine": "/nowhere/airpath-engine"}, 125, "there is no engine"),
+        ({"engine": "/nowhere/airpath-engine"}, 125, "there is no engine at /nowhere/airpath-en"),
+        ({"engine": "~/nowhere/airpath-engine"}, 125, "there is no engine at ~/nowhere"),
+        ({"ssh": ""}, 2, "hosts.lab2.ssh: an empty destination"),
         ({"engine": str(old)}, 125, "is Airpath 0.0.1"),
         # What ssh said is in the message, and nothing is said to be above.
         ({"ssh": "nobody-like-this@10.99.0.2"}, 125, "ssh could not connect: nobody-like-this@"),

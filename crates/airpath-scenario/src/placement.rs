@@ -131,6 +131,10 @@ impl Scenario {
             problems.push(Diagnostic::at(&host.place, join(KEY, &host.name), message));
         }
         for HostTree { name, place, config } in &self.hosts {
+            if config.ssh.trim().is_empty() {
+                let message = "an empty destination; write for example ssh = \"user@lab2\"";
+                problems.push(Diagnostic::at(place, join(&join(KEY, name), "ssh"), message));
+            }
             let addresses = config.udp.iter().flat_map(|udp| [("local", &udp.local), ("remote", &udp.remote)]);
             for (key, address) in addresses.filter(|(_, address)| address.parse::<SocketAddr>().is_err()) {
                 let message =

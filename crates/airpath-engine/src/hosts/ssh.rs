@@ -45,8 +45,8 @@ pub struct Connection {
     pub input: File,
     /// To the engine.
     pub output: File,
-    /// Messages of `ssh`, where these are to be had.
-    log: Option<File>,
+    /// Messages of `ssh`, where these are to be had; it opens the file itself, so that this one stays open.
+    log: Option<SshLog>,
     /// Identity of the host's clock.
     pub clock_identity: String,
 }
@@ -107,7 +107,6 @@ fn try_to_connect(
     let log = SshLog::create();
     let started = start_command(part, quality, log.as_ref()).and_then(|mut command| command.spawn());
     let mut child = started.map_err(failed)?;
-    let log = log.map(|log| log.reader()).transpose().map_err(failed)?;
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Missing::Other(format!("{name}: ssh has no standard streams")));
     };
@@ -158,18 +157,24 @@ fn greet(part: &Part, connection: &Connection, until: Option<BorrowedFd<'_>>) ->
 }
 
 /// Reason for the end of a connection before the engine spoke, by the exit status of `ssh` or of the shell there.
-fn refused(part: &Part, status: u8, log: Option<&File>) -> Missing {
+fn refused(part: &Part, status: u8, log: Option<&SshLog>) -> Missing {
     let name = about(part);
     match status {
         255 => Missing::Other(format!(
             "{name}: ssh could not connect{}\n  Test it by: {}; it must need no password",
-            reason(log),
+            reason(log.map(SshLog::file)),
             test_line(part),
         )),
         126 => {
             Missing::Other(format!("{name}: the engine there may not be executed; check its mode and its file system"))
         }
-        127 => Missing::Engine(format!("{name}: there is no engine of Airpath")),
+        127 => match part.config.as_ref().and_then(|config| config.engine.as_deref()) {
+            Some(engine) => Missing::Other(format!(
+                "{name}: there is no engine at {engine}; correct `engine` in the scenario, or leave it out and add \
+                 --install-engine"
+            )),
+            None => Missing::Engine(format!("{name}: there is no engine of Airpath")),
+        },
         2 => Missing::Engine(format!("{name}: the engine there does not know `{COMMAND}`; it is another version")),
         status => Missing::Other(format!("{name}: its engine could not be started (exit status {status})")),
     }
@@ -223,8 +228,10 @@ const ENGINES: &str = r#""${XDG_CACHE_HOME:-$HOME/.cache}/airpath/engines""#;
 /// The line that starts the engine.
 fn start_line(part: &Part) -> String {
     let configured = part.config.as_ref().and_then(|config| config.engine.as_deref());
-    if let Some(engine) = configured {
-        return format!("exec {} {COMMAND}", quoted(engine));
+    match configured.map(|engine| (engine, engine.strip_prefix("~/"))) {
+        Some((_, Some(inside))) => return format!("exec \"$HOME\"/{} {COMMAND}", quoted(inside)),
+        Some((engine, None)) => return format!("exec {} {COMMAND}", quoted(engine)),
+        None => {}
     }
     let key = build_key().unwrap_or_default();
     format!(
@@ -258,16 +265,16 @@ fn install_engine(part: &Part) -> Result<()> {
     let engine = File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
     let log = SshLog::create();
     let output = command(part, &line, FOR_LOGS, log.as_ref()).stdin(engine).output().map_err(failed)?;
-    let log = log.map(|log| log.reader()).transpose().map_err(failed)?;
     let status = wire::read_frame(&mut output.stdout.as_slice()).ok().flatten();
     match status.as_deref().map(wire::parse) {
         Some(Ok(Frame::Status(0))) => Ok(()),
         Some(Ok(Frame::Status(3))) => Err(Failure::new(format!(
             "{name} is another kind of machine (above), and this engine is for Linux on {machine}: build Airpath there"
         ))),
-        Some(Ok(Frame::Status(255))) | None => {
-            Err(Failure::new(format!("{name}: the engine could not be copied: ssh failed{}", reason(log.as_ref()))))
-        }
+        Some(Ok(Frame::Status(255))) | None => Err(Failure::new(format!(
+            "{name}: the engine could not be copied: ssh failed{}",
+            reason(log.as_ref().map(SshLog::file))
+        ))),
         _ => Err(Failure::new(format!("{name}: the engine could not be copied; what the shell there says is above"))),
     }
 }
@@ -326,7 +333,7 @@ impl Connection {
 
     /// The file of what `ssh` says, for whoever reads it later.
     pub fn ssh_log(&self) -> io::Result<Option<File>> {
-        self.log.as_ref().map(File::try_clone).transpose()
+        self.log.as_ref().map(|log| log.file().try_clone()).transpose()
     }
 
     /// Closes the connection and waits for its end as [`Ending::wait`] does.

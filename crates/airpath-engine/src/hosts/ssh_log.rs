@@ -5,7 +5,6 @@
 //! error is passed on as it comes.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
@@ -32,12 +31,9 @@ impl SshLog {
         is_ours.then_some(SshLog { file, path })
     }
 
-    /// The file, for whoever reads it later.
-    ///
-    /// # Errors
-    /// When descriptors run out.
-    pub fn reader(&self) -> io::Result<File> {
-        self.file.try_clone()
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 }
 
@@ -66,7 +62,7 @@ mod tests {
     #[test]
     fn the_reason_is_what_was_said() {
         let log = SshLog::create().unwrap();
-        let told = || reason(Some(&log.reader().unwrap()));
+        let told = || reason(Some(log.file()));
         assert_eq!(told(), ", and gave no reason");
         let mut ssh = File::options().append(true).open(&log.path).unwrap();
         ssh.write_all(b"@@@@@@\r\n\r\nssh: no such host\r\n").unwrap();
