@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Airpath authors
 # SPDX-License-Identifier: Apache-2.0
 
-"""What tests of hops on several hosts share: scenarios, runs, and looks at what these left."""
+"""Scenarios, runs and looks at what these left, for all tests of hops on several hosts."""
 
 from __future__ import annotations
 
