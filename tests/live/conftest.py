@@ -55,11 +55,11 @@ def python() -> str:
 
 
 @pytest.fixture(scope="module")
-def lab(public: Path) -> Iterator[Lab]:
+def lab(public: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """Return three hosts."""
     if reason := labs.missing():
         pytest.skip(reason)
-    lab = labs.build(public / "lab")
+    lab = labs.build(public / f"lab-{request.module.__name__.rpartition('.')[2]}")
     yield lab
     lab.close()
 
