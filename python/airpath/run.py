@@ -571,8 +571,8 @@ def load_run(directory: Path) -> Run:
     if not manifest and not any((directory / log).exists() for log in logs):
         if (part := directory / "hosts" / "local").is_dir():
             message = (
-                f"{directory}: holds the parts of a run on several hosts that was killed before they "
-                f"were joined, or is active; name one of them, such as {part}"
+                f"{directory}: holds the parts of a run on several hosts that was killed before "
+                f"they were joined, or is active; name one of them, such as {part}"
             )
             raise NoRunError(message)
         message = (
