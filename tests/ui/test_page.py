@@ -16,11 +16,12 @@ from airpath.run import load_run
 from ui.bench import browsers, first_view, live
 from ui.case_study import build, compose, table_of
 from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, violations
+from ui.served import Served
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from pathlib import Path
 
-    from ui.served import Served
+    from playwright.sync_api import Browser, Page, Route
 
 pytestmark = IN_BROWSER
 
@@ -210,6 +211,33 @@ def test_nothing_is_wider_than_a_phone(browser: Browser, served: Served) -> None
         opened.wait_for_timeout(500)
         wide = opened.evaluate("document.documentElement.scrollWidth")
         assert wide <= 375, view
+    context.close()
+
+
+def test_a_run_with_transfers_is_no_wider_than_a_phone(
+    browser: Browser, tmp_path: Path, download: Path
+) -> None:
+    shutil.copytree(download, tmp_path / "results/download")
+    context = browser.new_context(viewport={"width": 375, "height": 740}, has_touch=True)
+    opened = context.new_page()
+    opened.set_default_timeout(PATIENCE_MS)
+
+    def two(route: Route) -> None:
+        answer = route.fetch()
+        [one] = answer.json()
+        long = "[fd61:6972:7000::1]:5201 → [fd61:6972:7000::2]:41904"
+        route.fulfill(response=answer, json=[one | {"label": long}] * 2)
+
+    opened.route("**/api/past/transfers?*", two)
+    with Served(tmp_path) as page:
+        opened.goto(page.address)
+        opened.get_by_text("The scenario is valid.").wait_for()
+        opened.goto(f"http://127.0.0.1:{page.port}/#/look/results%2Fdownload")
+        opened.get_by_role("heading", name="results/download").wait_for()
+        opened.get_by_label("Transfer").wait_for()
+        opened.get_by_role("region", name="Packets").locator("tbody button").first.click()
+        opened.get_by_role("heading", name="Its way").wait_for()
+        assert opened.evaluate("document.documentElement.scrollWidth") <= 375
     context.close()
 
 

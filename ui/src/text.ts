@@ -126,6 +126,7 @@ export const TEXT = {
     blackoutFor: "Cut the link for",
     verdict: "Verdict",
     console: "Output of the programs",
+    exitStatus: (status: number | null) => `exit status ${status ?? ""}`,
     moreCurves: (count: number) => `and ${count} more`,
     window: "Seconds shown",
     user: "User",
