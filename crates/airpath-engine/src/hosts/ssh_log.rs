@@ -47,7 +47,8 @@ pub fn reason(log: Option<&File>) -> String {
     let is_told = |line: &&str| !line.bytes().all(|byte| byte == b'@');
     let lines: Vec<&str> = text.lines().map(str::trim).filter(is_told).collect();
     match lines.as_slice() {
-        [] => ", and gave no reason".into(),
+        // It prints a few of its words whatever file it has.
+        [] => "; what it printed, if anything, is above".into(),
         [line] => format!(": {line}"),
         lines => format!(":\n  {}", lines.join("\n  ")),
     }
@@ -63,7 +64,7 @@ mod tests {
     fn the_reason_is_what_was_said() {
         let log = SshLog::create().unwrap();
         let told = || reason(Some(log.file()));
-        assert_eq!(told(), ", and gave no reason");
+        assert_eq!(told(), "; what it printed, if anything, is above");
         let mut ssh = File::options().append(true).open(&log.path).unwrap();
         ssh.write_all(b"@@@@@@\r\n\r\nssh: no such host\r\n").unwrap();
         assert_eq!(told(), ": ssh: no such host");
