@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -159,3 +160,50 @@ def test_words_over_several_lines_that_look_like_a_table_stay() -> None:
     text = f'description = """\n{words}"""\n{COMMENTED}'
     again = edit(text, [{"path": ["hops", 1, "link", "rate"], "value": "1 Mbit/s"}])
     assert tomllib.loads(again)["description"] == words
+
+
+def test_line_ends_stay_and_new_lines_have_the_same() -> None:
+    text = COMMENTED.replace("\n", "\r\n")
+    changes = [
+        {"path": ["hops", 1, "link", "rate"], "value": "1 Mbit/s"},
+        {"path": ["states", 0], "value": {"name": "poor", "at": "40 s"}},
+    ]
+    changed = edit(text, changes)
+    assert changed == edit(COMMENTED, changes).replace("\n", "\r\n")
+    assert "\r\n\r\n[[states]]\r\n" in changed
+    assert edit(text, [{"path": ["name"], "value": "other"}]) == text.replace("tried", "other")
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
+def test_characters_that_other_texts_have_at_ends_of_lines_are_usual_ones(mark: str) -> None:
+    text = f'# One{mark}two.\ndescription = "three{mark}four"\n{COMMENTED}'
+    changed = edit(text, [{"path": ["hops", 0, "uplink", "rate"], "value": "1 Mbit/s"}])
+    assert changed.startswith(text.split("# The end")[0])
+    assert "\n\n[hops.uplink]\n" in changed
+    assert tomllib.loads(changed)["hops"][0]["uplink"] == {"rate": "1 Mbit/s"}
+
+
+def test_equal_lines_are_compared_only_where_the_text_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[int] = []
+
+    class Counted(difflib.SequenceMatcher[str]):
+        def __init__(self, junk: None, old: list[str], new: list[str], *, autojunk: bool) -> None:
+            compared.append(len(old) + len(new))
+            super().__init__(junk, old, new, autojunk=autojunk)
+
+    monkeypatch.setattr("airpath.ui.document.difflib.SequenceMatcher", Counted)
+    text = 3000 * "# the same\n" + COMMENTED + 3000 * "# the same\n"
+    changed = edit(text, [{"path": ["hops", 0, "uplink", "rate"], "value": "1 Mbit/s"}])
+    short = edit(COMMENTED, [{"path": ["hops", 0, "uplink", "rate"], "value": "1 Mbit/s"}])
+    assert changed == 3000 * "# the same\n" + short + 3000 * "# the same\n"
+    assert compared
+    assert max(compared) < 20
+
+
+def test_of_many_changed_lines_the_text_is_as_it_was_written() -> None:
+    many = {f"a{number}": {"link": {"rate": "1 Mbit/s"}} for number in range(400)}
+    changed = edit(COMMENTED, [{"path": ["many"], "value": many}])
+    assert tomllib.loads(changed)["many"] == many
+    assert tomllib.loads(changed)["hops"] == tomllib.loads(COMMENTED)["hops"]

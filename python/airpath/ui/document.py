@@ -30,6 +30,12 @@ MOST_DEPTH = 12
 _HEADING = re.compile(r"\s*\[{1,2}[^\[\],]+\]{1,2}\s*(#.*)?")
 """Line that begins a table."""
 
+_LONE_FEED = re.compile(r"(?<!\r)\n")
+"""Line feed without a carriage return."""
+
+MOST_CHANGED_LINES = 500
+"""Number of changed lines up to which tables get empty lines; to compare more takes too long."""
+
 
 class Edit(TypedDict, total=False):
     """A change of one value."""
@@ -115,10 +121,20 @@ def edit(text: str, edits: Sequence[Edit]) -> str:
 
 def _spaced(text: str, changed: str) -> str:
     """Return a changed text with an empty line before each table that is new, or behind one."""
-    old, lines = text.splitlines(), changed.splitlines()
-    _put_before_comments(old, lines)
-    matches = difflib.SequenceMatcher(None, old, lines, autojunk=False).get_matching_blocks()
-    kept = {match.b + place for match in matches for place in range(match.size)}
+    feeds = text.count("\n")
+    empty = "\r" if feeds and text.count("\r\n") == feeds else ""
+    if empty:
+        changed = _LONE_FEED.sub("\r\n", changed)  # new lines end as the others do
+    # A line feed alone ends a line of TOML; splitlines() splits at other characters, too.
+    old, lines = text.split("\n"), changed.split("\n")
+    changes = _changes(old, lines)
+    if changes is None:
+        return changed
+    _put_before_comments(old, lines, changes)
+    changes = _changes(old, lines) or []
+    equal = [range(begin, end) for tag, _, _, begin, end in changes if tag == "equal"]
+    kept = set(itertools.chain.from_iterable(equal))
+    kept.add(len(lines) - 1)  # behind the last line feed
     spaced: list[str] = []
     for number, line in enumerate(lines):
         if _HEADING.fullmatch(line):
@@ -127,17 +143,43 @@ def _spaced(text: str, changed: str) -> str:
                 begin -= 1
             new = number not in kept or begin - 1 not in kept
             if new and begin > 0 and lines[begin - 1].strip():
-                spaced.insert(len(spaced) - (number - begin), "")
+                spaced.insert(len(spaced) - (number - begin), empty)
         if line.strip() or number in kept or (spaced and spaced[-1].strip()):
             spaced.append(line)
-    found = "\n".join(spaced) + ("\n" if changed.endswith("\n") else "")
+    found = "\n".join(spaced)
     # A line of a text over several lines may look like a table's.
-    return found if tomllib.loads(found) == tomllib.loads(changed) else changed
+    try:
+        same = tomllib.loads(found) == tomllib.loads(changed)
+    except tomllib.TOMLDecodeError:
+        return changed
+    return found if same else changed
 
 
-def _put_before_comments(old: list[str], lines: list[str]) -> None:
+def _changes(old: list[str], lines: list[str]) -> list[tuple[str, int, int, int, int]] | None:
+    """Return how old lines became others, as difflib does; None if too many of them changed."""
+    least = min(len(old), len(lines))
+    # The end comes first: a new table may begin as the one behind it does.
+    tail = next((place for place in range(least) if old[-1 - place] != lines[-1 - place]), least)
+    most = least - tail
+    head = next((place for place in range(most) if old[place] != lines[place]), most)
+    old_end, end = len(old) - tail, len(lines) - tail
+    if max(old_end, end) - head > MOST_CHANGED_LINES:
+        return None
+    middle = difflib.SequenceMatcher(None, old[head:old_end], lines[head:end], autojunk=False)
+    return [
+        ("equal", 0, head, 0, head),
+        *(
+            (tag, head + since, head + until, head + begin, head + finish)
+            for tag, since, until, begin, finish in middle.get_opcodes()
+        ),
+        ("equal", old_end, len(old), end, len(lines)),
+    ]
+
+
+def _put_before_comments(
+    old: list[str], lines: list[str], changes: list[tuple[str, int, int, int, int]]
+) -> None:
     """Move new tables that stand between a table and its comments before the comments."""
-    changes = difflib.SequenceMatcher(None, old, lines, autojunk=False).get_opcodes()
     for _, place, _, begin, end in [one for one in changes if one[0] == "insert"]:
         if place == len(old) or not _HEADING.fullmatch(old[place]):
             continue
