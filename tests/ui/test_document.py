@@ -17,6 +17,7 @@ from airpath.ui.errors import UiError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from airpath.ui.document import Edit
     from ui.served import Served
 
 
@@ -164,7 +165,7 @@ def test_words_over_several_lines_that_look_like_a_table_stay() -> None:
 
 def test_line_ends_stay_and_new_lines_have_the_same() -> None:
     text = COMMENTED.replace("\n", "\r\n")
-    changes = [
+    changes: list[Edit] = [
         {"path": ["hops", 1, "link", "rate"], "value": "1 Mbit/s"},
         {"path": ["states", 0], "value": {"name": "poor", "at": "40 s"}},
     ]
