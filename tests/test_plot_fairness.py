@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 LINK = ("--rate", "1 Mbit/s", "--delay", "20 ms", "--queue", "40 packets", "--seed", "1")
 
 
-def simulated(folder: Path, *workloads: str) -> Run:
-    """Run workloads in virtual time over one link."""
+def simulated(folder: Path, *workloads: str, duration: str = "") -> Run:
+    """Run workloads in virtual time over one link, until they end or for a time."""
     words = [find_engine(), "sim", *LINK, "--quiet", "--out", str(folder)]
     for workload in workloads:
         words += ["--workload", workload]
+    words += ["--duration", duration] if duration else []
     subprocess.run(words, check=True, timeout=120, stderr=subprocess.DEVNULL)
     return load_run(folder)
 
@@ -63,6 +64,18 @@ def test_flows_and_their_fairness_over_time(tmp_path: Path) -> None:
 def test_one_flow_competes_with_nobody(tmp_path: Path) -> None:
     run = simulated(tmp_path / "run", "tcp bytes=100000 from=server cc=reno")
     assert fairness.draw(run, Span()) == []
+
+
+def test_flows_without_answers_compete(tmp_path: Path) -> None:
+    cbr = "cbr rate='300 kbit/s' size=200 from=client"
+    run = simulated(tmp_path / "two", f"{cbr} name=a", f"{cbr} name=b", duration="3 s")
+    (picture,) = fairness.draw(run, Span())
+    assert picture.name == "fairness-uplink"
+    upper, _ = picture.figure.get_axes()
+    labels = [text.get_text() for text in upper.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert sorted(labels) == ["a", "b"]
+    alone = simulated(tmp_path / "one", cbr, duration="3 s")
+    assert fairness.draw(alone, Span()) == []
 
 
 @pytest.mark.parametrize("told", [True, False])

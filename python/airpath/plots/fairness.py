@@ -62,10 +62,19 @@ def draw(run: Run, span: Span) -> list[Picture]:
 
 def _may_compete(run: Run) -> bool:
     """Say whether an end saw packets of more than one flow, which costs less than their tables."""
+    captured = (len(_pairs_of_ends(capture)) for capture in run.captures.values())
+    return max(captured, default=0) > 1
+
+
+def _pairs_of_ends(capture: pl.DataFrame) -> set[tuple[int, frozenset[tuple[str, int]]]]:
+    """Return the pairs of ends that sent packets to each other, both ways or one."""
     ends = ["protocol", "source", "source_port", "destination", "destination_port"]
-    ways_of_a_flow = 2
-    captured = (capture.select(ends).n_unique() for capture in run.captures.values())
-    return max(captured, default=0) > ways_of_a_flow
+    return {
+        (protocol, frozenset([(source, source_port), (destination, destination_port)]))
+        for protocol, source, source_port, destination, destination_port in (
+            capture.select(ends).unique().iter_rows()
+        )
+    }
 
 
 def _picture(
