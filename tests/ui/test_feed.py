@@ -13,10 +13,12 @@ import pytest
 
 from airpath.arrow import read_arrow_log
 from airpath.run import load_run
+from airpath.ui import feed as feed_module
 from airpath.ui import tail as tail_module
 from airpath.ui.feed import Feed
-from airpath.ui.past import packet, packets
+from airpath.ui.past import curves, packet, packets
 from airpath.ui.tail import NoTailError, Tail
+from synthetic import event, write_events, write_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,3 +196,22 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
         tail.close()
     with pytest.raises(OSError, match="No such file"):
         Tail.open(tmp_path / "nothing")
+
+
+def test_changes_of_a_part_are_there_whatever_comes_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_module, "MOST_MARKS", 50)
+    write_run(tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    changes = [
+        event(second * 1_000_000_000, "state_changed", state=f"state-{second}", hop="path")
+        for second in range(1, 101)
+    ]
+    write_events(tmp_path / "run/events.arrow", [*run.events.to_dicts(), *changes])
+    shown = curves(load_run(tmp_path / "run"), 2.5, 5)["marks"]
+    assert [(mark["t"], mark["text"]) for mark in shown] == [
+        (3.0, "state-3"),
+        (4.0, "state-4"),
+        (5.0, "state-5"),
+    ]

@@ -106,7 +106,9 @@ class Feed:
             self._last_ns = max(self._last_ns, int(rows["time_ns"].max() or 0))  # type: ignore[arg-type]
             self._add_delays(rows, curves)
             self._add_queues(rows, curves)
-            marks = self._marks(rows)
+            # Many drops must not leave changes of the link out.
+            parts = (rows.filter(pl.col("kind").is_in(kinds)) for kinds in (["dropped"], CHANGES))
+            marks = marks_of(pl.concat(part.tail(MOST_MARKS) for part in parts))
             self._count(rows)
         self._close_bins(curves, last=last)
         return Update(
@@ -145,24 +147,6 @@ class Feed:
         for (hop, direction, user), some in queues:
             name = _of(f"queue/{hop}/{direction}", user)
             curves[name] = _points(some["time_ns"], some["queue_packets"].cast(pl.Float64), 0)
-
-    def _marks(self, rows: pl.DataFrame) -> list[Mark]:
-        # Many drops must not leave changes of the link out.
-        found = pl.concat(
-            rows.filter(pl.col("kind").is_in(kinds)).tail(MOST_MARKS)
-            for kinds in (["dropped"], CHANGES)
-        ).sort("time_ns", maintain_order=True)
-        return [
-            Mark(
-                t=row["time_ns"] / 1e9,
-                kind=row["kind"],
-                text=_words_of(row),
-                direction=row["direction"],
-            )
-            for row in found.select(
-                "time_ns", "kind", "cause", "state", "hop", "direction"
-            ).to_dicts()
-        ]
 
     def _count(self, rows: pl.DataFrame) -> None:
         for cause, number in (
@@ -204,6 +188,21 @@ class Feed:
                 del bins[number]
             if not last:
                 bins.setdefault(open_bin, 0)  # silence is shown as silence
+
+
+def marks_of(events: pl.DataFrame) -> list[Mark]:
+    """Return the marks of drops and changes, in the order of their times."""
+    return [
+        Mark(
+            t=row["time_ns"] / 1e9,
+            kind=row["kind"],
+            text=_words_of(row),
+            direction=row["direction"],
+        )
+        for row in events.sort("time_ns", maintain_order=True)
+        .select("time_ns", "kind", "cause", "state", "hop", "direction")
+        .to_dicts()
+    ]
 
 
 def _words_of(row: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from airpath.facts import FILES, raw
 from airpath.run import RunError, load_run
 from airpath.ui import engine
 from airpath.ui.errors import UiError, not_found
-from airpath.ui.feed import BIN_NS, CHANGES, Feed, tcp_curves
+from airpath.ui.feed import BIN_NS, CHANGES, Feed, marks_of, tcp_curves
 
 if TYPE_CHECKING:
     from airpath.run import Run
@@ -150,14 +150,17 @@ def curves(run: Run, begin_s: float, end_s: float) -> dict[str, Any]:
     events = _events(run)
     update = Feed().add(events, last=True)
     found = {**update["curves"], **tcp_curves(run.tcp_state)}
-    changes = [mark for mark in update["marks"] if mark["kind"] in CHANGES]
-    marks = [mark for mark in changes if begin_s <= mark["t"] <= end_s]
+    # An update has the last changes of the run alone.
+    changes = events.filter(
+        pl.col("kind").cast(pl.String).is_in(CHANGES),
+        (pl.col("time_ns") / 1e9).is_between(begin_s, end_s),
+    )
     return {
         "t": update["t"],
         "curves": {
             name: _part(*both, begin_s, end_s, _pad_s(name)) for name, both in found.items()
         },
-        "marks": marks[:MOST_POINTS],
+        "marks": marks_of(changes.head(MOST_POINTS)),
         "drops": update["drops"],
         "counts": update["counts"],
     }
