@@ -305,8 +305,9 @@ def test_a_part_behind_the_end_has_nothing_to_draw(
     write_run(tmp_path / "run")
     assert run_app(["plot", str(tmp_path / "run"), "--from", "1000000"]) == 1
     said = capsys.readouterr()
-    assert "the run ended at " in said.err
-    assert "there is nothing from --from '1e+06 s' on" in said.err
+    assert said.err == (
+        "airpath plot: the run ended at 132 s: there is nothing from --from '1000000 s' on\n"
+    )
     assert "Warning" not in said.err
     assert not said.out
     assert not (tmp_path / "run" / "plots").exists()

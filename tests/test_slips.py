@@ -154,6 +154,20 @@ def test_a_range_behind_the_end_of_a_run_is_told(how: str, tmp_path: Path) -> No
     assert not inside.stderr
 
 
+def test_log_and_plot_say_in_the_same_words_that_nothing_comes(tmp_path: Path) -> None:
+    workload = ("--workload", "cbr rate='64 kbit/s' size=200 from=client", "--duration", "1 s")
+    made = airpath("sim", *workload, "--out", "run", "--quiet", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    for start in ("99", "99 s", "1.5 min", "99000 s", "2 h", "1234567.891 ms"):
+        log, plot = (
+            airpath(name, "run", "--from", start, cwd=tmp_path) for name in ("log", "plot")
+        )
+        assert "the run ended at 1.00 s: " in log.stderr
+        words = log.stderr.removeprefix("airpath: ")
+        assert plot.stderr.removeprefix("airpath plot: ") == words
+        assert plot.returncode == 1
+
+
 def test_losses_beside_the_errors_of_a_link_are_a_hop_of_their_own(tmp_path: Path) -> None:
     """Both directions of a profile, and what other options mean stays the link's hop."""
     words = ("--profile", "lte-good", "--loss", "+0%,+1%", "--delay", "5 ms", "--print-scenario")

@@ -179,10 +179,14 @@ def plot(
 
 def _behind(run: Run, begin: float | None) -> str:
     """Say that what is drawn begins behind the end of a run, if it does."""
-    end = run.duration_ns / 1e9
-    if begin is None or not 0 < end < begin:
+    from airpath.experiment.quantities import show_exactly, show_span
+
+    begin_ns = round((begin or 0) * 1e9)
+    if not 0 < run.duration_ns < begin_ns:
         return ""
-    return f"the run ended at {end:.4g} s: there is nothing from --from '{begin:g} s' on"
+    # In the words of `airpath log --from`.
+    end = show_span(run.duration_ns)
+    return f"the run ended at {end}: there is nothing from --from '{show_exactly(begin_ns)}' on"
 
 
 _NOTHING = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import shutil
 import textwrap
 from pathlib import Path
@@ -117,10 +118,8 @@ def _seconds(word: str) -> float:
 
     number = word.rstrip("".join(sorted(set("".join(UNITS["time"])))) + " ")
     unit = word[len(number) :].strip()
-    if not unit:
-        return float(number)
-    nanoseconds = UNITS["time"].get(unit)
-    if nanoseconds is None:
+    nanoseconds = UNITS["time"].get(unit or "s")
+    if nanoseconds is None or not math.isfinite(float(number)):
         raise ValueError(word)
     return float(number) * nanoseconds / UNITS["time"]["s"]
 

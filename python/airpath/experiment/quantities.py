@@ -112,6 +112,29 @@ def show_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
+def show_span(time_ns: int) -> str:
+    """Return a time in three digits, as the engine shows it: "1.00 s", "48.2 ms"."""
+    value, units = float(time_ns), ["ns", "us", "ms", "s"]
+    # What rounds to four digits belongs into the next unit.
+    while value >= 999.5 and len(units) > 1:
+        value /= 1000
+        units.pop(0)
+    decimals = 0 if units[0] == "ns" or value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{decimals}f} {units[0]}"
+
+
+def show_exactly(time_ns: int) -> str:
+    """Return a time without rounding, as the engine shows it: "1650 min", "1.5 s"."""
+    for unit in ("h", "min", "s", "ms", "us"):
+        unit_ns = int(UNITS["time"][unit])
+        whole, rest_ns = divmod(time_ns, unit_ns)
+        if whole and not rest_ns:
+            return f"{whole} {unit}"
+        if whole and unit_ns < UNITS["time"]["min"] and rest_ns % (unit_ns // 1000) == 0:
+            return f"{whole}.{rest_ns // (unit_ns // 1000):03}".rstrip("0") + f" {unit}"
+    return f"{time_ns} ns"
+
+
 def show_bytes(amount: float) -> str:
     """Return a length for people, in decimal units."""
     for unit in ("TB", "GB", "MB", "kB"):
