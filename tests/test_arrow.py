@@ -84,6 +84,17 @@ def test_a_stream_without_its_end_mark_is_whole_but_not_ended(tmp_path: Path) ->
     assert not log.clean_end
 
 
+def test_a_footer_behind_a_stream_is_no_torn_batch(tmp_path: Path) -> None:
+    path = tmp_path / "events.arrow"
+    write_events(path, ROWS, stream=True, batch=BATCH)
+    with path.open("ab") as file:
+        file.write(b"a footer whose file has no mark yet")
+    log = read_arrow_log(path)
+    assert log.torn_bytes == 0
+    assert log.clean_end
+    assert log.frame.height == len(ROWS)
+
+
 def test_an_empty_log_has_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "events.arrow"
     path.write_bytes(b"")

@@ -79,7 +79,7 @@ impl ArrowLog {
                 "the run was killed before its first record, or the copy is not whole: record it, or copy it again";
             return Err(LogError::content(path, "it is empty", hint));
         }
-        if whole == 0 {
+        if whole.bytes == 0 {
             return Err(LogError::content(
                 path,
                 format!("it holds {length} bytes and no complete Arrow schema"),
@@ -87,8 +87,10 @@ impl ArrowLog {
             ));
         }
         file.rewind().map_err(io)?;
-        let opened = without_panic(|| StreamReader::try_new(BufReader::new(file).take(whole), None));
-        ArrowLog::opened(path, opened.map(|reader| reader.map(Source::Stream)), length - whole)
+        let opened = without_panic(|| StreamReader::try_new(BufReader::new(file).take(whole.bytes), None));
+        // Behind the end of a stream lies nothing, or the footer of a file whose writer was killed before its mark.
+        let torn_bytes = if whole.is_ended { 0 } else { length - whole.bytes };
+        ArrowLog::opened(path, opened.map(|reader| reader.map(Source::Stream)), torn_bytes)
     }
 
     fn opened(path: &Path, source: Option<Result<Source, ArrowError>>, torn_bytes: u64) -> Result<ArrowLog, LogError> {
@@ -174,35 +176,43 @@ fn ends_with_magic(file: &mut File) -> io::Result<bool> {
     Ok(&last == FILE_MAGIC)
 }
 
-/// The length of the leading part of a stream that consists of whole messages.
-fn whole_messages<R: Read + Seek>(stream: &mut R, length: u64) -> Result<u64, Refusal> {
+/// The leading part of a stream that consists of whole messages.
+struct Whole {
+    bytes: u64,
+    /// True if the mark of the stream's end is the last of them.
+    is_ended: bool,
+}
+
+/// Measures the whole messages at the beginning of a stream of `length` bytes.
+fn whole_messages<R: Read + Seek>(stream: &mut R, length: u64) -> Result<Whole, Refusal> {
+    let until = |bytes| Whole { bytes, is_ended: false };
     let mut whole = 0;
     let mut metadata = Vec::new();
     loop {
         let left = length - whole;
         let mut head = [0; 8];
         if left < 8 {
-            return Ok(whole);
+            return Ok(until(whole));
         }
         stream.seek(SeekFrom::Start(whole))?;
         stream.read_exact(&mut head)?;
         // Every message starts with this mark; blocks of zeros, as a crash leaves them, do not.
         if head[..4] != CONTINUATION {
-            return Ok(whole);
+            return Ok(until(whole));
         }
         let metadata_len = u64::from(u32::from_le_bytes(head[4..].try_into().expect("four bytes")));
         if metadata_len == 0 {
-            return Ok(whole + 8);
+            return Ok(Whole { bytes: whole + 8, is_ended: true });
         }
         if metadata_len > left - 8 || metadata_len > MAX_METADATA_BYTES {
-            return Ok(whole);
+            return Ok(until(whole));
         }
         metadata.resize(metadata_len as usize, 0);
         stream.read_exact(&mut metadata)?;
-        let Ok(message) = arrow_ipc::root_as_message(&metadata) else { return Ok(whole) };
-        let Ok(body) = u64::try_from(message.bodyLength()) else { return Ok(whole) };
+        let Ok(message) = arrow_ipc::root_as_message(&metadata) else { return Ok(until(whole)) };
+        let Ok(body) = u64::try_from(message.bodyLength()) else { return Ok(until(whole)) };
         if body > left - 8 - metadata_len {
-            return Ok(whole);
+            return Ok(until(whole));
         }
         if let Err(what) = claims::check_message(&message, body) {
             return Err(Refusal::Damaged(format!("the message at byte {whole} is damaged: {what}")));

@@ -298,4 +298,20 @@ mod tests {
             assert!(full.iter().all(|length| *length == FULL) && *last <= FULL, "{lengths:?}");
         }
     }
+
+    #[test]
+    fn a_writer_killed_between_footer_and_mark_leaves_a_whole_stream() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = file(folder.path(), 1_234, &[u64::MAX]);
+        let length = bytes.len();
+        begin_as_stream(&mut bytes);
+        let path = folder.path().join("killed.arrow");
+        // With the whole footer, and with a part of it.
+        for length in [length, length - 100] {
+            std::fs::write(&path, &bytes[..length]).unwrap();
+            let log = ArrowLog::open(&path).unwrap();
+            assert_eq!((log.torn_bytes(), log.is_final()), (0, false), "{length} bytes");
+            assert_eq!(log.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 1_234);
+        }
+    }
 }
