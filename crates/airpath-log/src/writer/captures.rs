@@ -239,7 +239,8 @@ impl Captures {
             after / 1_000_000_000,
             after % 1_000_000_000
         );
-        if let Some(port) = self.ports.get_mut(usize::from(packet.port)) {
+        let port = self.ports.get_mut(usize::from(packet.port));
+        if let Some(port) = port.filter(|port| port.sink.failure().is_none()) {
             let entered_unix_ns = start_unix_ns.saturating_add(packet.at_ns);
             if self.holds && port.written_unix_ns.is_none_or(|written| written < entered_unix_ns) {
                 port.fates.insert(event.pdu, self.comment.clone());
@@ -266,8 +267,8 @@ impl Captures {
         let settled = oldest.map_or(until, |oldest| until.min(oldest.saturating_sub(1)));
         let until = if self.waiting_bytes() >= HELD_BYTES { until } else { settled };
         for port in &mut self.ports {
-            port.write(until);
             port.sink.check();
+            port.write(until);
         }
         // What waits for long must not be looked at again and again.
         self.worth_bytes = 2 * self.waiting_bytes();
@@ -336,7 +337,7 @@ impl PortCapture {
         self.packets += u64::from(packet.interface != Interface::Drop);
     }
 
-    /// Writes the blocks stamped until `until`, in order.
+    /// Writes the blocks stamped until `until`, in order; drops all of them if the file cannot be written.
     fn write(&mut self, until: u64) {
         let PortCapture { waiting, later, sink, fates, .. } = self;
         waiting.blocks.sort_by_key(|block| (block.unix_ns, block.leaves));
@@ -361,6 +362,64 @@ impl PortCapture {
         sink.append(&part);
         waiting.bytes.clear();
         std::mem::swap(waiting, later);
+        if sink.failure().is_some() {
+            *waiting = Waiting::default();
+            *later = Waiting::default();
+            *fates = HashMap::new();
+        }
         self.written_unix_ns = self.written_unix_ns.max(Some(until));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use airpath_core::{Direction, Pdu, Time};
+
+    use super::*;
+    use crate::writer::sink::tests::SmallDisk;
+
+    /// Lets packet number `id` enter the link, which drops it or not at the end.
+    fn enter(captures: &mut Captures, id: PduId) {
+        let bytes = [id as u8; 64];
+        let entering = Entering { port: 0, length: 64, link_bytes: 0, at_ns: id, bytes: &bytes };
+        captures.in_flight.enter(id, entering);
+        let block = PacketBlock {
+            interface: Interface::Rx,
+            unix_ns: id,
+            length: 64,
+            bytes: &bytes,
+            pdu: Some(id),
+            comment: None,
+        };
+        captures.ports[0].push(&block);
+    }
+
+    fn drop_it(captures: &mut Captures, id: PduId) {
+        let pdu = Pdu { id, len: 64, ..Pdu::default() };
+        let (at, kind) = (Time::from_nanos(id), EventKind::Dropped);
+        captures.dropped(&Event::of_path(at, Direction::Uplink, kind, Cause::ChannelError, &pdu, 0), 0);
+    }
+
+    #[test]
+    fn a_capture_that_cannot_be_written_holds_nothing_back() {
+        let open = |path| Ok(Sink::over(path, Box::new(SmallDisk { room: 4_000, content: Arc::default() })));
+        let places = Places::of_path(vec!["radio".into()], vec!["initial".into()]);
+        let kept = Kept { snaplen: 128, link_headers: false };
+        let mut captures = Captures::create(Path::new("run"), &places, kept, true, &open).unwrap();
+        (1..=1_000).for_each(|id| enter(&mut captures, id));
+        (1..=500).for_each(|id| drop_it(&mut captures, id));
+        let port = &captures.ports[0];
+        assert_eq!((port.waiting.blocks.len(), port.fates.len()), (1_000, 500));
+
+        captures.write(u64::MAX / 2, 0);
+        assert!(captures.ports[0].sink.failure().is_some());
+        (1_001..=2_000).for_each(|id| enter(&mut captures, id));
+        (501..=2_000).for_each(|id| drop_it(&mut captures, id));
+        let port = &captures.ports[0];
+        assert_eq!((port.waiting.bytes.capacity(), port.later.bytes.capacity()), (0, 0));
+        assert_eq!((port.waiting.blocks.len(), port.fates.len(), port.marks), (0, 0, 0));
+        assert_eq!(captures.in_flight.oldest_ns(), None);
     }
 }
