@@ -16,15 +16,28 @@ use airpath_log::read::arrow::ArrowLog;
 use airpath_log::read::capture::CaptureLog;
 use airpath_log::render::{Filter, tcpdump};
 use airpath_log::tables::events::EventBatch;
-use airpath_log::{Level, Snaplen, Writer};
+use airpath_log::tables::inputs::InputBatch;
+use airpath_log::writer::WriterOptions;
+use airpath_log::{Level, Overflow, Snaplen, Writer};
 
 const FOLDER: &str = "AIRPATH_TEST_RECORD_INTO";
+/// The same for a recording in virtual time.
+const VIRTUAL_FOLDER: &str = "AIRPATH_TEST_SIMULATE_INTO";
 
 /// The last time in the event log.
 fn last_event(path: &Path) -> Option<u64> {
     let mut last = None;
     for batch in ArrowLog::open(path).ok()? {
         last = EventBatch::new(&batch.ok()?, path).ok()?.rows().map(|row| row.time_ns).max().max(last);
+    }
+    last
+}
+
+/// The last time in the input log.
+fn last_input(path: &Path) -> Option<u64> {
+    let mut last = None;
+    for batch in ArrowLog::open(path).ok()? {
+        last = InputBatch::new(&batch.ok()?, path).ok()?.rows().map(|row| row.time_ns).max().max(last);
     }
     last
 }
@@ -48,6 +61,38 @@ fn record_until_killed() {
         recorder.tick(now());
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Not a test of its own, as the one before: it records without a pause, and then waits.
+#[test]
+fn simulate_until_killed() {
+    let Some(folder) = std::env::var_os(VIRTUAL_FOLDER) else { return };
+    let options = common::options(Path::new(&folder), Level::Events, Snaplen::default());
+    let (mut recorder, _writer) = Writer::start(&WriterOptions { overflow: Overflow::Wait, ..options }).unwrap();
+    common::drive(&mut recorder, 40_000);
+    std::thread::sleep(Duration::from_secs(120));
+}
+
+#[test]
+fn the_inputs_of_a_killed_run_in_virtual_time_reach_as_far_as_its_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "simulate_until_killed"])
+        .env(VIRTUAL_FOLDER, folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = folder.path().join("events.arrow");
+    let begin = Instant::now();
+    while last_event(&path).is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "nothing was written in a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    let (events, inputs) = (last_event(&path), last_input(&folder.path().join("input.arrow")));
+    // An event may come some milliseconds after the input that it follows from.
+    assert!(inputs.unwrap() + 10_000_000 >= events.unwrap(), "inputs to {inputs:?} ns, events to {events:?} ns");
 }
 
 #[test]

@@ -132,6 +132,16 @@ impl Captures {
         self.ports.iter().map(|port| port.sink.spent()).sum()
     }
 
+    /// True if a capture could not be written.
+    pub fn has_failure(&self) -> bool {
+        self.ports.iter().any(|port| port.sink.failure().is_some())
+    }
+
+    /// Lets packets wait no longer for their fates: from now on, drops are marked where they happen.
+    pub fn hold_no_longer(&mut self) {
+        self.holds = false;
+    }
+
     /// Takes the packets of `batch`; `start_unix_ns` is when the run began.
     pub fn take(&mut self, batch: &LogBatch, start_unix_ns: u64) {
         for input in &batch.inputs {
@@ -355,7 +365,7 @@ impl PortCapture {
                 None => part.extend_from_slice(bytes),
             }
             if part.len() >= PART_BYTES {
-                sink.append_part(&part);
+                sink.append(&part);
                 part.clear();
             }
         }
@@ -414,7 +424,7 @@ mod tests {
         assert_eq!((port.waiting.blocks.len(), port.fates.len()), (1_000, 500));
 
         captures.write(u64::MAX / 2, 0);
-        assert!(captures.ports[0].sink.failure().is_some());
+        assert!(captures.has_failure());
         (1_001..=2_000).for_each(|id| enter(&mut captures, id));
         (501..=2_000).for_each(|id| drop_it(&mut captures, id));
         let port = &captures.ports[0];

@@ -5,6 +5,8 @@
 
 mod annotate;
 mod captures;
+#[cfg(test)]
+mod full_disk;
 mod in_flight;
 pub(crate) mod sink;
 #[cfg(test)]
@@ -234,6 +236,8 @@ struct Files {
     has_news: bool,
     /// True if a table has had all rows of a batch of its file since the last write.
     is_full: bool,
+    /// True if a file that could not be written has been noticed.
+    has_failed: bool,
     /// Maximum time that records may wait. Where nobody's clock counts there is no limit: what is written
     /// together is then a matter of its number alone, and equal runs leave equal bytes.
     patience: Option<Duration>,
@@ -269,6 +273,7 @@ impl Files {
             now_ns: 0,
             has_news: false,
             is_full: false,
+            has_failed: false,
             patience,
         })
     }
@@ -292,9 +297,13 @@ impl Files {
                 Err(TryRecvError::Disconnected) => break,
             }
             if self.patience.is_none() {
-                // Rows wait until their batch is full, and are written once.
-                if self.captures.as_ref().is_some_and(Captures::is_worth_a_write) {
+                let are_captures_due = self.captures.as_ref().is_some_and(Captures::is_worth_a_write);
+                if are_captures_due {
                     self.write_captures();
+                }
+                // Rows wait until a table has a batch of its file, which is then written once.
+                if std::mem::take(&mut self.is_full) || are_captures_due {
+                    self.save_after_failure();
                 }
             } else if self.is_full || write_at.is_some_and(|at| Instant::now() >= at) {
                 let advanced = self.write();
@@ -318,6 +327,20 @@ impl Files {
             let first = batch.inputs.first().map(|input| input.at).or(batch.events.first().map(|event| event.at));
             self.inputs.push_lost(first.unwrap_or(batch.sealed_at).nanos(), batch.lost_before);
         }
+        // Inputs come first: at any instant the log of inputs reaches as far as that of events, which follow from them.
+        for input in &batch.inputs {
+            self.inputs.push(input, batch);
+            if self.inputs.len() == FILE_ROWS {
+                self.write_full();
+            }
+        }
+        for record in &batch.links {
+            let Some((columns, _)) = &mut self.links else { break };
+            columns.push(record, &self.places);
+            if columns.len() == FILE_ROWS {
+                self.write_full();
+            }
+        }
         let mut emitted = batch.emitted.iter().peekable();
         for (index, event) in batch.events.iter().enumerate() {
             let emitted = emitted.next_if(|emitted| emitted.event as usize == index);
@@ -328,24 +351,7 @@ impl Files {
             });
             self.events.push(event, left, &self.places);
             if self.events.len() == FILE_ROWS {
-                self.event_table.write(&self.events.take());
-                self.is_full = true;
-            }
-        }
-        for input in &batch.inputs {
-            self.inputs.push(input, batch);
-            if self.inputs.len() == FILE_ROWS {
-                self.input_table.write(&self.inputs.take());
-                self.is_full = true;
-            }
-        }
-        if let Some((columns, table)) = &mut self.links {
-            for record in &batch.links {
-                columns.push(record, &self.places);
-                if columns.len() == FILE_ROWS {
-                    table.write(&columns.take());
-                    self.is_full = true;
-                }
+                self.write_full();
             }
         }
         if let Some(captures) = &mut self.captures {
@@ -353,22 +359,53 @@ impl Files {
         }
     }
 
-    /// Writes what has come so far; says whether blocks are left that wait for later ones.
-    fn write(&mut self) -> bool {
-        self.event_table.write(&self.events.take());
+    /// Writes the rows of all tables, as one of them has a batch of its file. The others are behind it and must not
+    /// fall back further, should the run be killed or the disk be full; theirs become batches of a file at the end.
+    fn write_full(&mut self) {
+        self.write_rows();
+        self.is_full = true;
+    }
+
+    /// Writes the rows that have come so far.
+    fn write_rows(&mut self) {
         self.input_table.write(&self.inputs.take());
-        self.event_table.sink().check();
-        self.input_table.sink().check();
         if let Some((columns, table)) = &mut self.links {
             table.write(&columns.take());
-            table.sink().check();
         }
+        self.event_table.write(&self.events.take());
+        self.sinks().for_each(Sink::check);
+    }
+
+    /// The files of the tables.
+    fn sinks(&mut self) -> impl Iterator<Item = &mut Sink> {
+        let links = self.links.as_mut().map(|(_, table)| table);
+        [&mut self.event_table, &mut self.input_table].into_iter().chain(links).map(Table::sink)
+    }
+
+    /// Writes what has come so far when a first file could not be written: a disk without room for one has soon none
+    /// for the others.
+    fn save_after_failure(&mut self) {
+        let has_failure = self.sinks().any(|sink| sink.failure().is_some())
+            || self.captures.as_ref().is_some_and(Captures::has_failure);
+        if !has_failure || std::mem::replace(&mut self.has_failed, true) {
+            return;
+        }
+        self.write_rows();
+        if let Some(captures) = &mut self.captures {
+            captures.hold_no_longer();
+            captures.write(self.now_ns, self.start_unix_ns.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Writes what has come so far; says whether blocks are left that wait for later ones.
+    fn write(&mut self) -> bool {
+        self.is_full = false;
+        self.write_rows();
         self.write_captures()
     }
 
     /// The same for the captures.
     fn write_captures(&mut self) -> bool {
-        self.is_full = false;
         // Nothing new in this round: what waits has waited long enough.
         let now_ns = if std::mem::take(&mut self.has_news) { self.now_ns } else { u64::MAX / 2 };
         let Some(captures) = &mut self.captures else { return false };
@@ -378,7 +415,7 @@ impl Files {
 
     fn finish(mut self) -> WriterReport {
         self.write();
-        let tables = self.event_table.sink().spent() + self.input_table.sink().spent();
+        let tables: Duration = self.sinks().map(|sink| sink.spent()).sum();
         let captures = self.captures.as_ref().map_or(Duration::ZERO, Captures::spent);
         let kept_by = KeptBy { writing: tables + captures, no_processor: waited_for_processor() };
         let mut report = WriterReport {
