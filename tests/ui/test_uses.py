@@ -19,6 +19,7 @@ import pytest
 from airpath.run import load_run
 from airpath.ui.accounts import add_account
 from airpath.ui.routes import page as routes
+from live.harness import await_true
 from ui.case_study import text_of, until_text
 from ui.inpage import AXE, IN_BROWSER, PATIENCE_MS, look_at, violations
 from ui.served import PATIENCE_S, started
@@ -191,6 +192,42 @@ def test_a_reload_keeps_the_file_and_what_is_not_saved(page: Page, served: Serve
     assert asked == ["There are changes that are not saved. Discard them?"]
     assert name.input_value() == ""
     (served.folder / "reloaded.toml").unlink()
+
+
+@IN_BROWSER
+def test_a_file_that_was_changed_elsewhere_is_read_again_and_not_overwritten(
+    page: Page, served: Served
+) -> None:
+    file = served.folder / "elsewhere.toml"
+    save = page.get_by_role("button", name="Save", exact=True)
+    text = page.get_by_role("textbox", name="Scenario (TOML)")
+    valid = page.get_by_text("The scenario is valid.")
+    page.get_by_label("File name").fill(file.name)
+    save.click()
+    page.get_by_text("Saved as elsewhere.toml.").wait_for()
+    # What was saved is that of the file, also behind a reload.
+    file.write_text(file.read_text().replace("5 Mbit/s", "6 Mbit/s"))
+    page.reload()
+    until_words(page, "6 Mbit/s")
+    valid.wait_for()
+    # What was not saved stays, and does not replace what came from elsewhere.
+    text.fill(text.input_value().replace("6 Mbit/s", "7 Mbit/s"))
+    valid.wait_for()
+    page.on("dialog", lambda asked: asked.accept())
+    file.write_text(other := file.read_text().replace("6 Mbit/s", "8 Mbit/s"))
+    page.reload()
+    until_words(page, "7 Mbit/s")
+    save.click()
+    page.get_by_text("elsewhere.toml was changed elsewhere. Save again to replace it.").wait_for()
+    assert file.read_text() == other
+    save.click()
+    page.get_by_text("Saved as elsewhere.toml.").wait_for()
+    assert "7 Mbit/s" in file.read_text()
+    # A further change is saved without a question.
+    text.fill(text.input_value().replace("7 Mbit/s", "9 Mbit/s"))
+    save.click()
+    await_true(lambda: "9 Mbit/s" in file.read_text(), seconds=PATIENCE_S)
+    file.unlink()
 
 
 @IN_BROWSER

@@ -68,6 +68,7 @@ export const TEXT = {
     saveAs: "File name",
     saved: (name: string) => `Saved as ${name}.`,
     replace: (name: string) => `${name} exists. Save again to replace it.`,
+    changed: (name: string) => `${name} was changed elsewhere. Save again to replace it.`,
     unsaved: "There are changes that are not saved. Discard them?",
     drive: "Drive this link",
     trace: "Drop a trace here, or choose a file, to use it as the rate",

@@ -1,6 +1,7 @@
 // The scenario that is being built, shared by all views, with its history and its last check.
 
-import { get, send } from "./api";
+import { get, Refused, send } from "./api";
+import { digest } from "./digest";
 import type { About, Checked, Edit, Problem, Tree } from "./types";
 
 const DRAFT = "airpath-draft";
@@ -22,13 +23,13 @@ rate = "20 Mbit/s"
 queue = { type = "tail_drop", limit = "256 kB" }
 `;
 
-/** The file of the draft, and whether it has the draft, before a reload. */
-function draftFile(): { file: string | null; saved: boolean } {
+/** The file of the draft, whether it has the draft, and the digest of what it had, before a reload. */
+function draftFile(): { file: string | null; saved: boolean; had: string } {
   try {
-    const { file, saved } = JSON.parse(sessionStorage.getItem(DRAFT_FILE) ?? "{}") as { file?: unknown; saved?: unknown };
-    return { file: typeof file === "string" ? file : null, saved: saved !== false };
+    const { file, saved, had } = JSON.parse(sessionStorage.getItem(DRAFT_FILE) ?? "{}") as Record<string, unknown>;
+    return { file: typeof file === "string" ? file : null, saved: saved !== false, had: String(had) };
   } catch {
-    return { file: null, saved: true };
+    return { file: null, saved: true, had: "" };
   }
 }
 
@@ -45,6 +46,8 @@ class Scenario {
   failure = $state("");
   past = $state<string[]>([]);
   future = $state<string[]>([]);
+  /** Digest of the file's text when it was read or saved last. */
+  private had = before.had;
   private asked = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -59,15 +62,43 @@ class Scenario {
   async open(text: string, file: string | null): Promise<void> {
     this.file = file;
     this.put(text);
-    this.saved = true;
+    [this.saved, this.had] = [true, digest(text)];
     this.keep();
     await this.check();
   }
 
-  /** Takes note that a file has the text now. */
-  stored(file: string): void {
-    [this.file, this.saved] = [file, true];
+  /** Takes note that a file has a text now: the one that is shown, unless that was changed meanwhile. */
+  stored(file: string, text: string): void {
+    [this.file, this.saved, this.had] = [file, this.text === text, digest(text)];
     this.keep();
+  }
+
+  /** Reads the file of a draft that was saved again, as it may have been changed elsewhere. */
+  async again(): Promise<void> {
+    const [file, shown] = [this.file, this.text];
+    if (!file || !this.saved) return;
+    const stays = () => this.file === file && this.saved && this.text === shown;
+    try {
+      const { text } = await get<{ text: string }>("/api/file", { name: file });
+      if (text !== shown && stays()) await this.open(text, file);
+    } catch (error) {
+      // A file that is gone has the draft no more.
+      if (error instanceof Refused && error.status === 404 && stays()) {
+        this.saved = false;
+        this.keep();
+      } else this.failure = (error as Error).message;
+    }
+  }
+
+  /** Says whether the file has what it had when it was read or saved last. */
+  async unchanged(): Promise<boolean> {
+    try {
+      const { text } = await get<{ text: string }>("/api/file", { name: this.file ?? "" });
+      return digest(text) === this.had;
+    } catch (error) {
+      if (error instanceof Refused) return false;
+      throw error;
+    }
   }
 
   /** The scenario as requests tell it; files that it names are beside its own. */
@@ -96,7 +127,7 @@ class Scenario {
   private keep(): void {
     try {
       sessionStorage.setItem(DRAFT, this.text);
-      sessionStorage.setItem(DRAFT_FILE, JSON.stringify({ file: this.file, saved: this.saved }));
+      sessionStorage.setItem(DRAFT_FILE, JSON.stringify({ file: this.file, saved: this.saved, had: this.had }));
     } catch {
       // A full store: the draft lives as long as the page.
     }
