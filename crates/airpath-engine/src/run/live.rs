@@ -86,7 +86,7 @@ pub fn run_links(
                 match carried {
                     Ok(carried) => Ok(carried.with(writer)),
                     Err(failure) => {
-                        drop(writer.finish());
+                        end_files(link, writer);
                         if let Some(manifest) = manifest {
                             write_manifest(link, &Manifest { status: Status::Failed, ..manifest });
                         }
@@ -98,7 +98,7 @@ pub fn run_links(
         }
         Err(failure) => {
             let failure = if links.len() > 1 { failure.of_users(run.clients.len()) } else { failure };
-            writers.into_iter().for_each(|writer| drop(writer.finish()));
+            links.iter().zip(writers).for_each(|(link, writer)| end_files(link, writer));
             let mut begun = begun.into_iter().flatten();
             for (link, folder) in links.iter().filter_map(|link| Some((link, link.out.as_ref()?))) {
                 match begun.next() {
@@ -293,6 +293,7 @@ fn carry_out<'a>(
     if let Some(why) = hosts_gone.iter().flatten().next()
         && (ended.is_err() || hosts_gone.iter().all(Option::is_some))
     {
+        stopped.into_iter().flatten().for_each(|(finished, _)| end_log(finished));
         return Err(Failure::new((*why).to_owned()));
     }
     let shares = ProcessorTime::now().since(&before);
@@ -313,10 +314,7 @@ fn carry_out<'a>(
         && let Some((error, gone)) = stopped.first().and_then(|(finished, _)| finished.lost.as_ref()).zip(gone.first())
     {
         let failure = why_lost(error, gone);
-        // What came before belongs to the log.
-        for (finished, _) in stopped {
-            finished.recorder.finish(finished.ended);
-        }
+        stopped.into_iter().for_each(|(finished, _)| end_log(finished));
         return Err(failure);
     }
     for ((((link, manifest), recorded), (mut finished, report)), (results, commands)) in
@@ -327,11 +325,12 @@ fn carry_out<'a>(
         let losses = PortLosses::read(&mut finished.ports);
         if let Some(why) = hosts_gone[carried.len()] {
             carried.push(Err(Failure::new(why.to_owned())));
+            end_log(finished);
             continue;
         }
         if let Some(error) = &finished.lost {
             carried.push(Err(why_lost(error, &gone[carried.len()])));
-            finished.recorder.finish(finished.ended);
+            end_log(finished);
             continue;
         }
         let news = std::mem::take(&mut news[carried.len()]);
@@ -544,6 +543,20 @@ fn start_sampler(request: &RunRequest, ends: &Ends) -> Result<(Option<Sampler>, 
         }
     }
     Ok((sampler, Some(run)))
+}
+
+/// Ends the log of a link that is lost: what came before belongs to it.
+fn end_log(link: FinishedLink) {
+    link.recorder.finish(link.ended);
+}
+
+/// Ends the files of a link that failed, and says what they lack.
+fn end_files(link: &RunRequest, writer: Writer) {
+    for reason in writer.finish().incomplete {
+        if link.report != Report::Nothing {
+            say!("airpath: the log is incomplete: {reason}");
+        }
+    }
 }
 
 fn tell_incomplete(request: &RunRequest, recorded: &TcpStateRun) {
