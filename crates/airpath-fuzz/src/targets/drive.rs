@@ -13,11 +13,15 @@ use airpath_virtual::{DriveError, Input, VirtualDriver};
 
 /// A link may be right and yet ask for more steps than anybody waits for: so many are enough.
 const STEPS: usize = 3_000;
+/// The same of events: a burst is one step.
+const EVENTS: usize = 1_000_000;
 
 /// The link.
 pub struct Drive {
     driver: VirtualDriver<Path>,
     steps: usize,
+    /// The events that are left.
+    events: usize,
     /// The latest time seen.
     last: Time,
     packets: u64,
@@ -26,7 +30,7 @@ pub struct Drive {
 impl Drive {
     pub fn new(config: &PathConfig, seed: u64) -> Drive {
         let driver = VirtualDriver::new(Path::new(config, Seed(seed)), LogLevel::Events);
-        Drive { driver, steps: STEPS, last: Time::ZERO, packets: 0 }
+        Drive { driver, steps: STEPS, events: EVENTS, last: Time::ZERO, packets: 0 }
     }
 
     pub fn now(&self) -> Time {
@@ -44,7 +48,7 @@ impl Drive {
     /// Runs what is due until `to`; whether the steps sufficed.
     pub fn advance(&mut self, to: Time) -> bool {
         while let Some(due) = self.driver.next_deadline().filter(|due| *due <= to) {
-            if self.steps == 0 {
+            if self.steps == 0 || self.events == 0 {
                 return false;
             }
             self.steps -= 1;
@@ -52,11 +56,11 @@ impl Drive {
             self.driver.advance(due);
             self.look(due);
         }
-        if self.steps > 0 {
+        if self.steps > 0 && self.events > 0 {
             self.driver.advance(to);
             self.look(to);
         }
-        self.steps > 0
+        self.steps > 0 && self.events > 0
     }
 
     /// Offers a packet of `len` bytes at the time reached.
@@ -101,6 +105,7 @@ impl Drive {
         for emission in &outputs.emissions {
             assert!(emission.at >= self.last && emission.at <= reached, "emitted out of time: {emission:?}");
         }
+        self.events = self.events.saturating_sub(outputs.events.len());
         outputs.events.clear();
         outputs.emissions.clear();
         outputs.flow_control.clear();

@@ -81,6 +81,9 @@ registry! {
 /// Duration of a radio block of GSM: four bursts in four of the 13 TDMA frames of 60 ms.
 pub(crate) const RADIO_BLOCK: Span = Span::from_millis(20);
 
+/// Maximum number of frames in a slot, where there is always one to send.
+const MOST_FRAMES_IN_SLOT: u64 = 1_000;
+
 /// Timeslots of a TDMA frame (3GPP TS 45.002).
 const TIMESLOTS: u64 = 8;
 
@@ -114,6 +117,11 @@ pub(crate) trait OwnFrames {
 
     /// Bits of the air in one frame, where slots have to hold a whole number of frames.
     fn slot_bits(&self) -> Option<u64> {
+        None
+    }
+
+    /// Bits of a frame, where there is always one to send: frames fill each slot.
+    fn filling_bits(&self) -> Option<u64> {
         None
     }
 
@@ -181,6 +189,14 @@ impl EntityConfig {
 
     /// Errors in the parameters on slots of `bits` that last for `slot`, if any.
     pub fn slot_problems(&self, slot: Span, bits: u64) -> Vec<Problem> {
+        let filling = dispatch_entity_config!(self, config => OwnFrames::filling_bits(config));
+        if let Some(frame) = filling.filter(|frame| bits / frame > MOST_FRAMES_IN_SLOT) {
+            let message = format!(
+                "is {bits} bit; a frame of this entity has {frame} bits, and a slot holds {MOST_FRAMES_IN_SLOT} at most: \
+                 write for example bits = \"{frame} bit\""
+            );
+            return vec![Problem::new("rate.bits", message)];
+        }
         let Some(frame) = dispatch_entity_config!(self, config => OwnFrames::slot_bits(config)) else {
             return Vec::new();
         };

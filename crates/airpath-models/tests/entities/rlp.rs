@@ -283,6 +283,12 @@ fn bad_parameters_are_named() {
     assert_eq!(timer, ["entity.t1: is 485 ms; it is a multiple of 10 ms, from 10 ms to 2550 ms"]);
     let unlimited = LinkConfig { rate: read_rate("unlimited"), ..radio(EntityConfig::Rlp(config()), losses("0.1")) };
     assert_eq!(unlimited.problems()[0].key, "rate");
+    // There is always a frame to send, so that such a slot never ended.
+    let slots = |bits| cell(EntityConfig::Rlp(config()), bits, losses("0.1")).problems();
+    assert_eq!(slots(240_239).iter().filter(|problem| problem.key == "rate.bits").count(), 0);
+    let message = "is 240240 bit; a frame of this entity has 240 bits, and a slot holds 1000 at most: write for example \
+                   bits = \"240 bit\"";
+    assert!(slots(240_240).contains(&Problem::new("rate.bits", message)));
     let mut packets = radio(EntityConfig::Rlp(config()), losses("0.1"));
     packets.errors.per = Per::Packet;
     packets.errors.block = None;

@@ -320,6 +320,10 @@ impl Reconfigured<EntityBeginning<'_>> for RlpConfig {
 impl OwnFrames for RlpConfig {
     const OWN_FRAMES: bool = true;
 
+    fn filling_bits(&self) -> Option<u64> {
+        Some(self.frame.bits().into())
+    }
+
     fn slot_example(&self) -> (Span, u64) {
         match self.frame {
             FrameLength::Short => (RADIO_BLOCK, 240),
