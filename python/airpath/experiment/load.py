@@ -401,7 +401,7 @@ def _place(location: tuple[int | str, ...], root: type[Table]) -> tuple[KeyPath,
 def _problems(
     error: ValidationError, file: str, lines: dict[KeyPath, int], base: KeyPath, root: type[Table]
 ) -> list[Problem]:
-    found: dict[tuple[int, str], Problem] = {}
+    found: dict[tuple[int | None, str], Problem] = {}
     placed = [(*_key_of(one["loc"], base, root), one) for one in error.errors()]
     # Of a number or a text that was a text, that it is no number says nothing.
     told = {whole for whole, _, one in placed if one["type"] == "value_error"}

@@ -102,7 +102,7 @@ def _bars(
     colour: str,
     width: float,
     label: str,
-    **options: float,
+    **options: Any,
 ) -> None:
     if frame.is_empty():
         return
