@@ -4,10 +4,6 @@
 //! An interface that is there already, with the network behind it.
 
 use std::fs;
-use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
-use std::sync::OnceLock;
 
 use super::namespace::{self, listed};
 use super::{Attached, Carried, Device, Kind, Opening, Place, Plan};
@@ -35,8 +31,6 @@ struct Interface {
     identity: (u64, u64),
     facts: LinkFacts,
     socket: &'static InterfaceSocket,
-    /// Sign to other runs that the interface is an end of this one; it goes with the process.
-    claim: OnceLock<UnixListener>,
 }
 
 fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
@@ -69,31 +63,7 @@ fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
     refuse(text, &facts, has_default_route, opening)?;
     let identity = network.identity().attempting(|| format!("look at the network namespace of {text}"))?;
     let (shown, name, socket) = (text.to_owned(), name.to_owned(), opening.socket);
-    Ok(Box::new(Interface { shown, name, network, identity, facts, socket, claim: OnceLock::new() }))
-}
-
-impl Interface {
-    /// Claims the interface, by a name that its network namespace has once: two runs that read one interface would each
-    /// carry every frame.
-    fn claim(&self) -> Result<()> {
-        let name = format!("airpath-interface-{}", self.facts.index);
-        let claimed = self
-            .network
-            .run(|| SocketAddr::from_abstract_name(&name).and_then(|name| UnixListener::bind_addr(&name)))?;
-        match claimed {
-            Ok(claim) => drop(self.claim.set(claim)),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                return Err(LiveError::Request(format!(
-                    "{} is an end of another run of `airpath gateway`, and every frame would cross both; end that run, or \
-                     name another interface",
-                    self.shown
-                )));
-            }
-            // The run does without where the kernel refuses.
-            Err(_) => {}
-        }
-        Ok(())
-    }
+    Ok(Box::new(Interface { shown, name, network, identity, facts, socket }))
 }
 
 /// ENODEV, or what the kernel says of a name that cannot be one.
@@ -159,7 +129,6 @@ impl Place for Interface {
     }
 
     fn attach(&self, plan: &Plan<'_>, end: End) -> Result<Attached> {
-        self.claim()?;
         let frames = Frames { mtu_bytes: self.facts.mtu_bytes, limit_bytes: plan.mtu_bytes };
         let OnInterface { port, is_isolated, notes } = self.socket.open(&self.network, &self.name, frames)?;
         let network = self.network.try_clone().attempting(|| "open a namespace again".into())?;
