@@ -74,7 +74,7 @@ class Measured:
     def place(self, row: Mapping[str, Any]) -> tuple[int, int]:
         """Return where a metric stands among columns, from its row's metric, direction and flow."""
         flows = list(self.flows)
-        flow = flows.index(row["flow"]) if row["flow"] in flows else len(flows)
+        flow = flows.index(row["flow"]) if row.get("flow") in flows else len(flows)
         return self._place_of_metric(row), flow
 
     def _place_of_metric(self, row: Mapping[str, Any]) -> int:
