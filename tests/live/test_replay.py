@@ -502,7 +502,7 @@ def test_what_cannot_be_replayed_is_refused(airpath: Airpath, user: User, record
     torn.write_bytes(torn.read_bytes()[:-2000])
     refused("torn", USAGE, "input.arrow", "it is truncated", "record the run again")
     (copy("hollow") / "events.arrow").write_bytes(b"")
-    refused("hollow", USAGE, "events.arrow", "it is empty", "record the run again")
+    refused("hollow", USAGE, "events.arrow", "it is empty", "record it, or copy it again")
     for name in ("events.arrow", "input.arrow"):
         (copy(f"no {name}") / name).unlink()
         refused(f"no {name}", USAGE, name, "is missing, but", "--log events")

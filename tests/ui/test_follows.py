@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,10 +22,16 @@ from airpath.ui.follows import Follows
 from ui.test_feed import merged
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Coroutine
     from pathlib import Path
 
 PARTS = 40
+
+
+def run_apart(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run `work` in a thread of its own: a browser of other tests may hold a loop in this one."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, work).result()
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +127,7 @@ def test_ten_pages_cost_one_reading(events: pl.DataFrame, tmp_path: Path, added:
             await asyncio.sleep(0.02)
         return await asyncio.gather(*pages)
 
-    found = asyncio.run(all_pages())
+    found = run_apart(all_pages())
     # Each reads the first part by itself.
     assert events.height <= sum(added) < 2 * events.height
     for lines in found:
@@ -150,7 +157,7 @@ def test_a_page_that_comes_late_reads_the_begin_and_joins(
             await asyncio.sleep(0.02)
         return await asyncio.gather(*pages)
 
-    found = asyncio.run(both())
+    found = run_apart(both())
     # Each reads the first half by itself, and one of them the other.
     assert 0.25 * events.height < sum(added) - later[-1] < 0.75 * events.height
     for lines in found:
@@ -189,7 +196,7 @@ def test_a_page_that_cannot_keep_up_goes_on_by_itself_and_loses_nothing(
             await asyncio.sleep(0.02)
         return [await quick, [*taken, *await collected(slow)]]
 
-    for lines in asyncio.run(both()):
+    for lines in run_apart(both()):
         check(lines, events)
     assert forks
 
@@ -211,7 +218,7 @@ def test_the_last_page_that_leaves_ends_the_reading(events: pl.DataFrame, tmp_pa
         await asyncio.wait({*pages, *others}, timeout=60)
         return len(asyncio.all_tasks())
 
-    assert asyncio.run(left()) == 1
+    assert run_apart(left()) == 1
 
 
 def test_a_damaged_log_is_named_to_all(events: pl.DataFrame, tmp_path: Path) -> None:
@@ -230,5 +237,5 @@ def test_a_damaged_log_is_named_to_all(events: pl.DataFrame, tmp_path: Path) -> 
             file.write(b"no message" * 200_000)
         return await asyncio.gather(*pages)
 
-    for lines in asyncio.run(told()):
+    for lines in run_apart(told()):
         assert "error" in lines[-1]

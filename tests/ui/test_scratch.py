@@ -10,16 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from airpath.ui import scratch
 from airpath.ui.scratch import Scratch, remove_leftovers
 from ui.served import PATIENCE_S, Served
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WRITE = """
 import sys
@@ -50,8 +47,14 @@ def test_a_file_of_a_killed_process_is_removed_and_one_in_use_stays(tmp_path: Pa
     with subprocess.Popen(
         ["tail", "-f", "/dev/null", str(left)], stdout=subprocess.DEVNULL
     ) as reader:
-        assert remove_leftovers([tmp_path]) == []
-        reader.kill()
+        try:
+            # Its command line is another until the program has begun.
+            line = Path(f"/proc/{reader.pid}/cmdline")
+            while str(left) not in line.read_text():
+                time.sleep(0.01)
+            assert remove_leftovers([tmp_path]) == []
+        finally:
+            reader.kill()
     assert remove_leftovers([tmp_path]) == [left]
     assert [*tmp_path.iterdir()] == [own.path]
     own.remove()
