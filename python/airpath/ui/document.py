@@ -138,9 +138,7 @@ def _spaced(text: str, changed: str) -> str:
     spaced: list[str] = []
     for number, line in enumerate(lines):
         if _HEADING.fullmatch(line):
-            begin = number  # that of the comments on the table
-            while begin > 0 and lines[begin - 1].lstrip().startswith("#"):
-                begin -= 1
+            begin = _begin_of_comments(lines, number)
             new = number not in kept or begin - 1 not in kept
             if new and begin > 0 and lines[begin - 1].strip():
                 spaced.insert(len(spaced) - (number - begin), empty)
@@ -183,10 +181,15 @@ def _put_before_comments(
     for _, place, _, begin, end in [one for one in changes if one[0] == "insert"]:
         if place == len(old) or not _HEADING.fullmatch(old[place]):
             continue
-        comments = begin
-        while comments > 0 and lines[comments - 1].lstrip().startswith("#"):
-            comments -= 1
+        comments = _begin_of_comments(lines, begin)
         lines[comments:end] = lines[begin:end] + lines[comments:begin]
+
+
+def _begin_of_comments(lines: list[str], number: int) -> int:
+    """Return the number of the first of the comments that stand right before a line."""
+    while number > 0 and lines[number - 1].lstrip().startswith("#"):
+        number -= 1
+    return number
 
 
 def _apply(document: Any, one: Edit) -> None:
