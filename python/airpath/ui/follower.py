@@ -108,7 +108,7 @@ class Follower:
             return [line({"error": str(error)})]
         if ask and self._alive and self.number is not None:
             update["live"] = await asyncio.to_thread(live.state, self.number)
-        update.update(self.news(self.told))
+        update.update(self._news())
         lines = [line(update)] if update else []
         if last:
             self.ended = True
@@ -130,10 +130,10 @@ class Follower:
             update.setdefault("curves", {}).update(tcp_curves(rows))
         return update, last
 
-    def news(self, told: dict[str, Any]) -> dict[str, Any]:
+    def _news(self) -> dict[str, Any]:
         """Return the further things if they are others than were told."""
         now = self.extra()
-        if now == told:
+        if now == self.told:
             return {}
         self.told = now
         return now
