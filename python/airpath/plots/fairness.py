@@ -93,7 +93,7 @@ def _picture(
         / width
         for (flow,), of in competing.group_by("flow")
     }
-    paused = pauses(traffic).filter(pl.col("direction") == direction)
+    paused = traffic.once("pauses", pauses).filter(pl.col("direction") == direction)
     # Before its first byte, after its last and in a pause a flow has no rate, rather than one of 0.
     alive = {
         int(flow): (edges[1:] > first / 1e9) & (edges[:-1] <= last / 1e9)
