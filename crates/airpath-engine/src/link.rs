@@ -103,7 +103,7 @@ fn in_toml(errors: &ErrorsConfig) -> String {
 /// Prints `scenario`, made from `args`, and says on standard error what to think of.
 ///
 /// # Errors
-/// When it cannot be written as text.
+/// A scenario that cannot be written as text.
 pub fn print(args: &LinkArgs, scenario: &Scenario, mtu_bytes: Option<u32>, quiet: bool) -> Result<()> {
     advise(args, scenario, mtu_bytes, quiet)?;
     show!("{}", scenario.to_toml().map_err(usage)?);

@@ -8,8 +8,8 @@
 //! lest a protocol analyser takes it for a retransmission. Once the run has ended well, the marks
 //! become comments on the packets themselves.
 //!
-//! Where nobody waits for the file while it grows, a packet waits until its fate is known, and gets its comment
-//! before it is written: there are no marks then, and no second pass.
+//! A packet of a run in virtual time, whose file nobody reads while it grows, waits until its fate is known, and gets
+//! its comment before it is written: there are no marks then, and no second pass.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -82,7 +82,7 @@ pub fn packet(
 /// Writes the `block` of a [`packet`] again, with a comment before its options.
 ///
 /// # Panics
-/// When `block` is no such block.
+/// A `block` of another kind.
 pub fn packet_with_comment(out: &mut Vec<u8>, block: &[u8], comment: &str) {
     const CAPTURED_AT: usize = 20;
     const BYTES_AT: usize = 28;
