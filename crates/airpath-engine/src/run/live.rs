@@ -323,13 +323,10 @@ fn carry_out<'a>(
         let tcp_state = recorded.or(manifest.tcp_state);
         // Counters go with their interface.
         let losses = PortLosses::read(&mut finished.ports);
-        if let Some(why) = hosts_gone[carried.len()] {
-            carried.push(Err(Failure::new(why.to_owned())));
-            end_log(finished);
-            continue;
-        }
-        if let Some(error) = &finished.lost {
-            carried.push(Err(why_lost(error, &gone[carried.len()])));
+        let host_gone = hosts_gone[carried.len()].map(|why| Failure::new(why.to_owned()));
+        let is_lost = || finished.lost.as_ref().map(|error| why_lost(error, &gone[carried.len()]));
+        if let Some(failure) = host_gone.or_else(is_lost) {
+            carried.push(Err(failure));
             end_log(finished);
             continue;
         }
