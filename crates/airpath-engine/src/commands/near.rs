@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use airpath_clocks::{Estimate, identity};
 use airpath_core::{Credit, Direction, End, Span};
-use airpath_live::clock;
 use airpath_live::ports::PortKind;
+use airpath_live::{clock, side_by_side};
 use airpath_log::manifest::Status;
 use airpath_log::{Distribution, Manifest, files};
 use airpath_scenario::{HERE, Part, Scenario};
@@ -388,15 +388,8 @@ fn prepare_all(links: &mut [Link], install: bool) -> Result<()> {
 fn for_placed(links: &mut [Link], at_once: usize, work: impl Fn(&mut Link) -> Result<()> + Sync) -> Result<()> {
     let mut placed: Vec<&mut Link> = links.iter_mut().filter(|link| link.is_placed()).collect();
     placed.chunks_mut(at_once).try_for_each(|links| {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = links.iter_mut().map(|link| scope.spawn(|| work(link))).collect();
-            // All of them end before the first failure counts.
-            let done: Vec<Result<()>> = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect();
-            done.into_iter().collect()
-        })
+        // All of them end before the first failure counts.
+        side_by_side::map(links.iter_mut().collect(), |_, link| work(link)).into_iter().collect()
     })
 }
 
@@ -612,7 +605,7 @@ fn arguments(request: &RunRequest, is_last: bool) -> Vec<String> {
 /// is told whose came.
 ///
 /// # Errors
-/// When one of the hosts is lost, or tells something else.
+/// A host that is lost, or that tells something else.
 fn collect_all(link: &Link, channels: &Channels, taken: &[EventFd]) -> Result<(Vec<Collected>, Distribution)> {
     if let Some(why) = channels.gone() {
         return Err(Failure::new(why.to_owned()));
