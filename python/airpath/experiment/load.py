@@ -57,6 +57,11 @@ class Problem:
         return f"{place}: {self.what}"
 
 
+def by_line(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems in the order of their lines; those of a file without lines come first."""
+    return sorted(problems, key=lambda problem: problem.line or 0)
+
+
 class ExperimentError(Exception):
     """A file that cannot be run, with every problem found in it."""
 
@@ -195,7 +200,7 @@ def parse(text: str, file: Path, *, files: bool = True) -> Loaded:
     problems += _relations(loaded, files=files)
     if problems:
         sound = _sound(file, text, raw, filled, lines, problems)
-        raise ExperimentError(sorted(problems, key=lambda p: p.line or 0), sound)
+        raise ExperimentError(by_line(problems), sound)
     return loaded
 
 

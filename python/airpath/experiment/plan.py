@@ -15,7 +15,7 @@ from airpath.experiment import shown
 from airpath.experiment.differences import without_effect
 from airpath.experiment.expand import Cell, cells
 from airpath.experiment.links import LinkError, check_virtual, resolve_network
-from airpath.experiment.load import ExperimentError, Loaded, Problem
+from airpath.experiment.load import ExperimentError, Loaded, Problem, by_line
 from airpath.experiment.programs import missing_programs, unfit
 from airpath.experiment.quantities import time_ns
 from airpath.nearest import nearest
@@ -197,7 +197,7 @@ def _of_no_set(loaded: Loaded, every: list[tuple[KeyPath, Cell]], here: Path) ->
             check_virtual(_words(workload), "", here)
         except LinkError as error:
             found.append(loaded.problem(("workloads", name), f"workload `{name}`: {error}"))
-    return sorted(found, key=lambda problem: problem.line or 0)
+    return by_line(found)
 
 
 def _words(workload: Workload) -> list[str]:

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.load import ExperimentError, by_line, load
 from airpath.experiment.plan import Plan, make_plan
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def plan_of(file: Path, only: list[str] | None) -> Plan:
             raise
         further = _problems(error.sound, progress)
         every = {str(problem): problem for problem in (*error.problems, *further)}
-        raise ExperimentError(sorted(every.values(), key=lambda p: p.line or 0)) from error
+        raise ExperimentError(by_line(every.values())) from error
     finally:
         progress.end()
 
