@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from airpath.app import run as run_app
-from airpath.declarations import ERROR_MODELS
 from airpath.engine import find_engine
 from airpath.errortrace import compare, gilbert_elliott, lengths, mta, runs
+from airpath.errortrace.declarations import ERROR_MODELS
 from airpath.errortrace.model import Model, probability
 from airpath.errortrace.trace import Trace, TraceError, drawn, exceedance, of_elements, read
 from airpath.plots import error_fit
