@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import naive
 from airpath.analysis.metric import REGISTRY, choose
 from airpath.analysis.program_metrics import COUNTED, PROGRAMS
 from airpath.analysis.table import measure
 from airpath.analysis.traffic import Traffic
 from airpath.run import load_run
+from naive.figures import fairness
+from naive.link import bits_of_users, elapsed_time, link_metrics
+from naive.packets import pdus_of_connections, pdus_of_users
+from naive.quic import quic_metrics
+from naive.tcp import Arrivals, competitors, overlap_metrics, tcp_metrics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,28 +49,28 @@ def assert_agrees(folder: Path) -> dict[tuple[str, str, str, str], float]:
         if row["name"] == "tcp"
     }
     expected: dict[tuple[str, str, str, str], float] = {}
-    expected["elapsed_time", "", "", ""] = naive.elapsed_time(folder)
-    arrivals: naive.Arrivals = {}
-    streams = naive.tcp_metrics(folder, run.start_unix_ns, arrivals)
-    for direction, rates in naive.competitors(streams).items():
+    expected["elapsed_time", "", "", ""] = elapsed_time(folder)
+    arrivals: Arrivals = {}
+    streams = tcp_metrics(folder, run.start_unix_ns, arrivals)
+    for direction, rates in competitors(streams).items():
         if len(rates) > 1:
-            expected["jain_fairness", "", "", direction] = naive.fairness(rates)
-    for (rival, direction), found in naive.overlap_metrics(arrivals).items():
+            expected["jain_fairness", "", "", direction] = fairness(rates)
+    for (rival, direction), found in overlap_metrics(arrivals).items():
         for name, value in found.items():
             expected[name, flows[rival[:4]] if rival else "", "", direction] = value
     for path in sorted(folder.glob("*.*qlog")):
-        direction, found = naive.quic_metrics(path)
+        direction, found = quic_metrics(path)
         for name, value in found.items():
             expected[name, path.name, "", direction] = value
     for (key, direction), found in streams.items():
         for name, value in found.items():
             way = "" if name in PER_CONNECTION else direction
             expected[name, flows[key[:4]], "", way] = value
-    for (direction, hop), found in naive.link_metrics(folder, run.duration_ns).items():
+    for (direction, hop), found in link_metrics(folder, run.duration_ns).items():
         for name, value in found.items():
             expected[name, "", hop, direction] = value
-    for key, pdus in naive.pdus_of_connections(folder, run.start_unix_ns).items():
-        for (direction, _), found in naive.link_metrics(folder, run.duration_ns, pdus).items():
+    for key, pdus in pdus_of_connections(folder, run.start_unix_ns).items():
+        for (direction, _), found in link_metrics(folder, run.duration_ns, pdus).items():
             for name, value in found.items():
                 if OF_FLOWS + name in REGISTRY:
                     expected[OF_FLOWS + name, flows[key[:4]], "", direction] = value
@@ -102,11 +106,11 @@ def assert_users_agree(folder: Path) -> None:
     table = measure(run, choose(["jain_fairness_users", *of_users]))
     delivered = run.path_events("delivered").to_dicts()
     expected = {
-        ("jain_fairness_users", "", direction): naive.fairness(bits)
-        for direction, bits in naive.bits_of_users(delivered, run.users).items()
+        ("jain_fairness_users", "", direction): fairness(bits)
+        for direction, bits in bits_of_users(delivered, run.users).items()
     }
-    for user, pdus in naive.pdus_of_users(folder).items():
-        for (direction, _), found in naive.link_metrics(folder, run.duration_ns, pdus).items():
+    for user, pdus in pdus_of_users(folder).items():
+        for (direction, _), found in link_metrics(folder, run.duration_ns, pdus).items():
             for name, value in found.items():
                 if OF_USERS + name in REGISTRY:
                     expected[OF_USERS + name, user, direction] = value

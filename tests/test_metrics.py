@@ -3,7 +3,7 @@
 
 """Every metric of the registry against a second computation on the same runs.
 
-``naive.py`` computes each metric once more in plain Python (``agreement.py`` compares); tshark
+``naive`` computes each metric once more in plain Python (``agreement.py`` compares); tshark
 dissects the same captures where its definitions meet ours, and the ends' own logs tell of QUIC.
 """
 
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-import naive
 import qlog_of_aioquic
 from agreement import CHECKED, assert_agrees, assert_users_agree
 from airpath.analysis import REGISTRY, find, frame
@@ -23,6 +22,7 @@ from airpath.analysis.program_metrics import COUNTED, PROGRAMS
 from airpath.analysis.traffic import Traffic
 from airpath.engine import find_engine
 from airpath.run import load_run
+from naive.figures import fairness
 from synthetic import write_run
 
 
@@ -79,7 +79,7 @@ def test_every_metric_is_checked_against_another_computation(
     # assert_agrees sets beside the packets: test_experiment_metrics.py computes them by hand.
     registered = {name for name, one in REGISTRY.items() if one.group not in (PROGRAMS, COUNTED)}
     unchecked = registered - CHECKED
-    assert not unchecked, f"tests/naive.py computes none of: {', '.join(sorted(unchecked))}"
+    assert not unchecked, f"tests/naive computes none of: {', '.join(sorted(unchecked))}"
 
 
 def test_quic_figures_are_what_the_endpoints_themselves_knew(tmp_path: Path) -> None:
@@ -106,5 +106,5 @@ def test_fairness_by_another_formula(seed: int) -> None:
     rates = [generator.expovariate(1e-6) for _ in range(generator.randint(2, 30))]
     # As in the definition.
     usual = sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
-    assert naive.fairness(rates) == pytest.approx(usual, rel=1e-12)
+    assert fairness(rates) == pytest.approx(usual, rel=1e-12)
     assert 1 / len(rates) <= usual <= 1

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-import naive
 from airpath.analysis import find, frame
 from airpath.analysis.traffic import Traffic
 from airpath.engine import find_engine
 from airpath.run import load_run
 from dissected import conversations, dissected, need_tshark, only_from
+from naive.tcptrace import arrived_in_vain, tcptrace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,7 +132,7 @@ def test_counts_in_the_manner_of_tcptrace(folder: Path) -> None:
     run = load_run(folder)
     repaired = 0.0
     for flow, direction, stream in WAYS:
-        theirs = naive.tcptrace(folder, run.start_unix_ns, stream, SENDER[direction], direction)
+        theirs = tcptrace(folder, run.start_unix_ns, stream, SENDER[direction], direction)
         for name, count in theirs.items():
             assert found[name, flow, direction] == pytest.approx(count, rel=1e-12), name
         repaired += theirs["retransmitted_segments"]
@@ -144,7 +144,7 @@ def test_spurious_retransmissions_are_those_that_arrive_in_vain(folder: Path) ->
     found = values(folder)
     run = load_run(folder)
     for flow, direction, stream in WAYS:
-        vain = naive.arrived_in_vain(folder, run.start_unix_ns, stream, direction)
+        vain = arrived_in_vain(folder, run.start_unix_ns, stream, direction)
         # A spurious one that was lost itself reports nothing.
         sent = Traffic(run).tcp.sent.filter(
             (pl.col("direction") == direction) & (pl.col("flow") == stream)
