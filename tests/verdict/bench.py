@@ -18,7 +18,8 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from verdict.distortions import ALL, Distortion
+from verdict.distortion import Distortion
+from verdict.distortions import ALL
 from verdict.judge import Calm, Judged, calm_runs, judge
 from verdict.stage import stage
 

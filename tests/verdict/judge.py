@@ -11,8 +11,8 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from verdict.distortions import Distortion, calm
-from verdict.stage import NOBODY, NotHere, Seen, Stage
+from verdict.distortion import Distortion
+from verdict.stage import NOBODY, NotHere, Seen, Sender, Stage
 
 ATTEMPTS = 3
 """Number of times a distortion is tried until it gets through."""
@@ -116,6 +116,11 @@ class Calm:
     """Number of these that were trusted."""
     longest: int
     """The most runs in a row until one was trusted."""
+
+
+def calm(stage: Stage, interval_s: float, *, delay_ms: float = 20.0, count: int = 100) -> Seen:
+    """Run without any disturbance."""
+    return stage.datagrams(delay_ms=delay_ms, sender=Sender(count=count, interval_s=interval_s))
 
 
 def calm_runs(stage: Stage, label: str, interval_s: float, runs: int, count: int) -> Calm:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from live.harness import find_command
-from verdict.distortions import ALL, Distortion
+from verdict.distortion import Distortion
+from verdict.distortions import ALL
 from verdict.judge import judge
 from verdict.stage import Stage, stage
 from verdict.truth import of_datagrams, of_rounds
