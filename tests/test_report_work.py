@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from airpath import workers
+from airpath import run, workers
 from airpath.analysis import intervals
+from airpath.analysis.together import size_bytes
 from airpath.report import values, write_report
 from airpath.report.material import load_material
+from airpath.report.opener import Opener
 from synthetic import write_run
 
 if TYPE_CHECKING:
@@ -58,6 +61,26 @@ def test_runs_are_measured_once_and_pictures_are_laid_out_once(
     assert done["measure_together"] == 1
     # One of the pictures of a run raises its panels above their legends, for which it lays out.
     assert pictures <= done["execute"] <= pictures + 2
+
+
+def test_captures_of_few_small_runs_are_read_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: Counter[str] = Counter()
+    counting(monkeypatch, run, "read_capture", done)
+    counting(monkeypatch, run, "read_arrow_log", done)
+    page = write_report(load_material([folder / "one"], None, RUNS), lambda what: None)
+    assert page.count('<figure class="picture"') > RUNS
+    assert done == {"read_capture": 2 * RUNS, "read_arrow_log": RUNS}
+
+
+def test_large_runs_are_not_kept_and_no_run_goes_to_another_process(folder: Path) -> None:
+    (first, other, *_) = sorted((folder / "one").iterdir())
+    opener = Opener(size_bytes(first) + size_bytes(other) - 1)
+    assert opener.open(first) is opener.open(first)
+    assert opener.open(other) is not opener.open(other)
+    elsewhere = pickle.loads(pickle.dumps(opener))
+    assert elsewhere.open(first) is not elsewhere.open(first)
 
 
 def test_resamples_are_drawn_once_for_all_sets_of_a_size(

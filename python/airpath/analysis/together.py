@@ -34,7 +34,7 @@ def batches(folders: Sequence[Path]) -> list[list[int]]:
     found: list[list[int]] = []
     room = 0
     for place, folder in enumerate(folders):
-        size = _size(folder)
+        size = size_bytes(folder)
         if not found or size > room or len(found[-1]) == MOST_RUNS:
             found.append([])
             room = MOST_BYTES
@@ -43,7 +43,8 @@ def batches(folders: Sequence[Path]) -> list[list[int]]:
     return found
 
 
-def _size(folder: Path) -> int:
+def size_bytes(folder: Path) -> int:
+    """Return the size of all files of a run."""
     try:
         with os.scandir(folder) as entries:
             return sum(entry.stat().st_size for entry in entries if entry.is_file())

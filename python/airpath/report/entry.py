@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from airpath.analysis.folders import Replication
 from airpath.report.facts import Facts, facts_of
+from airpath.report.opener import Opener
 from airpath.report.reduce import delays_of
 from airpath.report.values import values_of
-from airpath.run import Run, load_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from airpath.plots.courses import Courses
+    from airpath.run import Run
 
 
 @dataclass
@@ -42,6 +43,8 @@ class Entry:
     """Its courses over time, for the runs of sets that are drawn side by side."""
     also_measured: tuple[str, ...] = ()
     """Metrics beyond those that every page has."""
+    opener: Opener = field(default_factory=Opener, repr=False)
+    """Opener of the run for parts of the page."""
 
     @property
     def name(self) -> str:
@@ -79,5 +82,5 @@ class Entry:
         return delays_of(self.run)
 
     def open(self) -> Run:
-        """Open the run once more: its packets and events are let go with what is returned."""
-        return load_run(self.run.directory)
+        """Open the run for a part of the page: ``run`` itself keeps no packets and events."""
+        return self.opener.open(self.run.directory)

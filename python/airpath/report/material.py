@@ -19,6 +19,7 @@ from airpath.report.choice import MOST_CURVES, evenly, side_by_side_sets
 from airpath.report.drawing import Drawings
 from airpath.report.entry import Entry
 from airpath.report.measured import Measured, measure_all, parameters_of_sets
+from airpath.report.opener import MOST_BYTES, Opener
 from airpath.report.presentation import Presentation, present, unfinished
 from airpath.report.reduce import Task, reduce_runs
 from airpath.report.run_pictures import Drawn, draw_pictures
@@ -83,7 +84,9 @@ class Material:
         Other processes begin with the pictures of single runs, for which nothing else is needed.
         """
         self._drawn = [
-            self.crew.begin(draw_pictures, PictureTask(entry.run.directory, entry.number))
+            self.crew.begin(
+                draw_pictures, PictureTask(entry.run.directory, entry.number, entry.opener)
+            )
             for entry in self.with_pictures
         ]
         shown = side_by_side_sets(self.sets, self.parameters)
@@ -95,6 +98,7 @@ class Material:
                 delays=entry.number in curves,
                 course_ns=shown.get(entry.set_name, 0),
                 also_measured=entry.also_measured,
+                opener=entry.opener,
             )
             for entry in self.entries
         ]
@@ -241,8 +245,10 @@ def load_material(
         raise RunError(message)
     names = list(dict.fromkeys(entry.run.name for entry in entries))
     presentation = present(entries, experiment)
+    # Many runs are read by several processes, and are more than memory has room for.
+    opener = Opener(MOST_BYTES if len(entries) < LEAST_SHARED else 0)
     for entry in entries:
-        entry.also_measured = tuple(presentation.metrics)
+        entry.also_measured, entry.opener = tuple(presentation.metrics), opener
     title = title or presentation.title
     if title is None:
         title = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

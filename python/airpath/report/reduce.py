@@ -19,8 +19,9 @@ from airpath.plots import courses
 from airpath.plots.delay import one_way_delays
 from airpath.plots.kinds import COURSES
 from airpath.report.facts import Facts, facts_of
+from airpath.report.opener import Opener
 from airpath.report.values import values_of_runs
-from airpath.run import DIRECTIONS, RunError, contradictions_named, load_run
+from airpath.run import DIRECTIONS, RunError, contradictions_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +48,7 @@ class Task:
     """Duration of its series; 0 for none."""
     also_measured: tuple[str, ...] = ()
     """Metrics beyond those that every page has."""
+    opener: Opener = field(default_factory=Opener)
 
 
 @dataclass
@@ -67,7 +69,7 @@ class Reduced:
 
 def reduce_runs(tasks: Sequence[Task]) -> list[Reduced]:
     """Read the runs of a batch, which have the same metrics."""
-    runs = [load_run(task.directory) for task in tasks]
+    runs = [task.opener.open(task.directory) for task in tasks]
     values = values_of_runs(runs, tasks[0].also_measured)
     return [_reduced(*each) for each in zip(tasks, runs, values, strict=True)]
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from airpath.plots import KINDS, draw
 from airpath.plots.style import Span
 from airpath.report.drawing import inline_svg
-from airpath.run import RunError, load_run
+from airpath.report.opener import Opener
+from airpath.run import RunError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +27,7 @@ class Task:
     directory: Path
     number: int
     """The run's on the page."""
+    opener: Opener = field(default_factory=Opener)
 
 
 @dataclass
@@ -38,9 +40,9 @@ class Drawn:
 
 
 def draw_pictures(task: Task) -> Drawn:
-    """Return the pictures of a run, opened for them alone."""
+    """Return the pictures of a run."""
     try:
-        pictures = draw(load_run(task.directory), KINDS, Span())
+        pictures = draw(task.opener.open(task.directory), KINDS, Span())
     except RunError as error:
         return Drawn(notes=[str(error)])
     names = [(f"picture-{task.number}-{picture.name}", picture) for picture in pictures]

@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from airpath.plots.style import drop_styles
 from airpath.report import choice
 from airpath.report.page import Section, data, fill
-from airpath.run import RunError, contradictions_named, load_run
+from airpath.run import RunError, contradictions_named
 from airpath.tcp import SENDING_END, transfers
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from airpath.report.entry import Entry
     from airpath.report.facts import Facts
     from airpath.report.material import Material
+    from airpath.report.opener import Opener
     from airpath.run import Run
     from airpath.tcp import Transfer
 
@@ -74,6 +75,7 @@ class Task:
     facts: Facts
     most: int
     """Elements of all its diagrams together."""
+    opener: Opener
 
 
 @dataclass
@@ -92,7 +94,8 @@ def build(material: Material) -> Section | None:
     chosen = material.with_diagrams if named else choice.first_of_sets(material.entries, MOST_RUNS)
     most = MOST_ELEMENTS // max(len(chosen), 1)
     tasks = [
-        Task(entry.run.directory, entry.number, entry.label, entry.facts, most) for entry in chosen
+        Task(entry.run.directory, entry.number, entry.label, entry.facts, most, entry.opener)
+        for entry in chosen
     ]
 
     def tell(done: int, total: int) -> None:
@@ -116,10 +119,10 @@ def build(material: Material) -> Section | None:
 
 
 def draw_run(task: Task) -> Drawn:
-    """Return the diagrams of a run, opened for them alone."""
+    """Return the diagrams of a run."""
     from airpath.report.entry import Entry
 
-    run = load_run(task.directory)
+    run = task.opener.open(task.directory)
     entry = Entry(task.number, task.label, run)
     entry.facts = task.facts
     try:

@@ -16,8 +16,9 @@ from airpath.facts import FILES
 from airpath.layers import largest_flows, layers_of
 from airpath.plots import style
 from airpath.report import choice
+from airpath.report.opener import Opener
 from airpath.report.page import Section, data, fill
-from airpath.run import RunError, contradictions_named, load_run
+from airpath.run import RunError, contradictions_named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +72,7 @@ class Task:
     duration_ns: int
     most_bins: int
     """Bins of a curve, over all pictures of the run together."""
+    opener: Opener = field(default_factory=Opener)
 
 
 @dataclass
@@ -93,7 +95,7 @@ def build(material: Material) -> Section | None:
     chosen = able if named else choice.first_of_sets(able, most)
     most_bins = MOST_BINS_ON_PAGE // max(len(chosen), 1)
     tasks = [
-        Task(entry.run.directory, entry.number, entry.facts.duration_ns, most_bins)
+        Task(entry.run.directory, entry.number, entry.facts.duration_ns, most_bins, entry.opener)
         for entry in chosen
     ]
 
@@ -112,8 +114,8 @@ def build(material: Material) -> Section | None:
 
 
 def draw_run(task: Task) -> Drawn:
-    """Return the layers of a run, opened for them alone."""
-    run = load_run(task.directory)
+    """Return the layers of a run."""
+    run = task.opener.open(task.directory)
     try:
         with contradictions_named(run.directory):
             every = layers_of(run)
