@@ -194,7 +194,7 @@ def rattan(setting: Setting, folder: Path) -> Iterator[Ends]:
                       f'{{"packet_limit":{setting.queue_packets}}}']  # fmt: skip
     with _namespaces("server") as pids:
         _at(pids["server"], "ip", "link", "set", "lo", "up")
-        inside = [*_in(pids["server"]), *words, "--", *_client(folder, "$RATTAN_EXT")]
+        inside = [*_in(pids["server"]), *words, "--", *_client(folder, "$RATTAN_BASE")]
         with started(inside, folder, "client") as emulator:
             yield _ends(emulator, pids["server"])
 

@@ -139,7 +139,8 @@ class Started:
 
 def mark(folder: Path, end: str) -> str:
     """Return a shell command that writes which namespace it is in, and stays."""
-    return f"readlink /proc/self/ns/net > {folder / end}; exec sleep 600"
+    # No other process of it is left once the name is there, so that the one found stays.
+    return f"name=$(readlink /proc/self/ns/net); echo $name > {folder / end}; exec sleep 600"
 
 
 @contextlib.contextmanager
