@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from rivals.emulators import Emulator, all_of
 from rivals.measures import MEASURES, Measure, Options
-from rivals.picture import draw
+from rivals.picture import draw, short
 
 T = TypeVar("T")
 Figures = dict[str, dict[str, dict[str, list[float]]]]
@@ -153,14 +153,8 @@ def _cell(values: list[float]) -> str:
     if not values:
         return "-"
     if len(set(values)) == 1:
-        return _short(values[0])
-    return f"{_short(statistics.median(values))} ({_short(min(values))} to {_short(max(values))})"
-
-
-def _short(value: float) -> str:
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+        return short(values[0])
+    return f"{short(statistics.median(values))} ({short(min(values))} to {short(max(values))})"
 
 
 if __name__ == "__main__":

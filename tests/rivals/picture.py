@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 COLUMNS = 3
+ROOM = 1.35
+"""Width of a panel as a multiple of its longest bar: digits stand behind bars."""
 COLOURS = ["#8a8f98", "#0b6e99", "#c8553d", "#e09f3e", "#6a4c93", "#4f772d", "#33415c"]
+
+
+def short(value: float) -> str:
+    """Return a figure with as many digits as tell emulators apart."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
 
 
 def draw(
@@ -42,11 +52,16 @@ def draw(
                 median = statistics.median(values)
                 axes.barh(row, median, color=colours[name], height=0.7)
                 axes.plot([min(values), max(values)], [row, row], color="black", linewidth=1.2)
-                axes.annotate(f" {median:,.3g}", (max(values), row), va="center", fontsize=8)
+                axes.annotate(
+                    short(median), (max(values), row), (4, 0), textcoords="offset points",
+                    va="center", fontsize=8,
+                )  # fmt: skip
             axes.set_yticks(range(len(by_emulator)), list(by_emulator))
             axes.invert_yaxis()
-            axes.set_xlim(left=0)
-            axes.margins(x=0.18)
+            longest = max(value for values in by_emulator.values() for value in values)
+            axes.set_xlim(0, ROOM * longest)
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.xaxis.set_major_formatter(lambda value, _: short(value))
             axes.set_title(f"{title}\n{figure}", fontsize=9, loc="left")
             axes.spines[["top", "right"]].set_visible(False)
         sheet.savefig(file, metadata={"Date": None})
