@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from live.harness import NOBODY, ROOT, SYSTEM_PATH, await_true
+from live.harness import NOBODY, ROOT, SYSTEM_PATH, User, await_true
 from live.networks import FRAMES, Networks, ip, may_make_networks, two_networks
 from live.xdp import needs_xdp
 
@@ -398,6 +398,69 @@ def test_what_cannot_be_joined_is_told(airpath: Airpath, tmp_path: Path) -> None
             )
             assert done.returncode == 123, done.stderr
             assert "root" in done.stderr
+
+
+def index(networks: Networks, name: str, interface: str) -> int:
+    """Return the index of an interface of a machine."""
+    told = json.loads(ip("-n", networks.of(name), "-j", "link", "show", interface))
+    return int(told[0]["ifindex"])
+
+
+def ends(networks: Networks, one: str, other: str) -> tuple[str, ...]:
+    """Return the options that name two interfaces, each as MACHINE/INTERFACE."""
+    named = [f"interface:{networks.of(end)}" for end in (one, other)]
+    return ("--between", ",".join(named))
+
+
+def test_an_interface_is_an_end_of_one_gateway(airpath: Airpath) -> None:
+    with two_networks() as networks:
+        networks.add("third")
+        networks.cable("third", "eth0", "gw", "eth3")
+        # Numbers of interfaces are those of their namespace.
+        assert index(networks, "third", "eth0") == index(networks, "gw", "eth1")
+        with gateway(airpath, *interfaces(networks)) as running:
+            told = airpath.run("gateway", *ends(networks, "gw/eth1", "gw/eth3")).check(2).err
+            assert f"{networks.of('gw')}/eth1 is an end of another gateway" in told
+            assert f"`kill {running.process.pid}`" in told
+            # The same interface by another name, at the other end, and by the other kind of socket.
+            there = User("there", tuple(networks.inside("gw")))
+            words = ("--between", "interface:eth3,interface:eth2", "--socket", "af-xdp")
+            told = airpath.run("gateway", *words, user=there).check(2).err
+            assert "eth2 is an end of another gateway" in told
+            with gateway(airpath, *ends(networks, "third/eth0", "b1/eth0")) as second:
+                second.end()
+            # The first one is none the worse for it.
+            assert len(networks.ping("a1", "192.0.2.3")) == 3
+            running.end()
+
+
+def test_a_gateway_may_be_started_anew_at_once(airpath: Airpath) -> None:
+    with two_networks() as networks:
+        for signal_number in (signal.SIGKILL, signal.SIGTERM):
+            with gateway(airpath, *interfaces(networks)) as old:
+                old.process.send_signal(signal_number)
+                with gateway(airpath, *interfaces(networks)) as new:
+                    # The first one may come before the run begins, and then nobody repeats it.
+                    assert len(networks.ping("a1", "192.0.2.3")) >= 2
+                    new.end()
+
+
+def test_ends_of_one_cable_are_refused_in_two_namespaces(airpath: Airpath) -> None:
+    networks = Networks()
+    try:
+        for name in ("one", "other", "third"):
+            networks.add(name)
+        networks.cable("one", "eth0", "other", "eth0")
+        networks.cable("one", "eth1", "third", "eth0")
+        for pair in (("one/eth0", "other/eth0"), ("third/eth0", "one/eth1")):
+            told = airpath.run("gateway", *ends(networks, *pair)).check(2).err
+            assert "the ends of a veth pair" in told
+        # One that has the number of the peer, in another namespace.
+        assert index(networks, "third", "eth0") == index(networks, "other", "eth0")
+        with gateway(airpath, *ends(networks, "one/eth0", "third/eth0")) as running:
+            running.end()
+    finally:
+        networks.remove()
 
 
 @pytest.mark.skipif(

@@ -4,6 +4,7 @@
 //! Attachments: networks of others at the ends of a link, such as a container, an interface of the host, or a tunnel to
 //! another host. A kind of attachment is one file of this folder and one line in [`KINDS`].
 
+mod claim;
 mod clashes;
 mod container;
 mod device;
@@ -16,12 +17,14 @@ pub mod tcp;
 mod vxlan;
 
 use std::fmt;
+use std::os::fd::AsFd;
 
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 
 use crate::addressing::{End, IPV6_MINIMUM_MTU_BYTES, Link, Nesting};
-use crate::error::{LiveError, Result};
+use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
+use crate::netlink::{Below, RouteSocket};
 use crate::ports::{InterfaceSocket, Port};
 use crate::session::{SessionEnd, SessionReport};
 
@@ -79,8 +82,8 @@ pub struct Device {
     pub network: (u64, u64),
     /// Its index there; none for one that is made for the link.
     pub index: Option<u32>,
-    /// Index of the interface in the same namespace that it is on, or whose peer it is.
-    pub related: Option<u32>,
+    /// The interface that it is on, or whose peer it is.
+    pub related: Option<Below>,
 }
 
 /// A place where one end of a link is attached. It is opened in the process that the user started, and attached in the
@@ -103,6 +106,14 @@ pub trait Place: fmt::Debug + Send + Sync {
     /// The interface; none for a place that cannot be the same as another.
     fn device(&self) -> Option<Device> {
         None
+    }
+
+    /// Claims the place for this process, which is to outlive the link.
+    ///
+    /// # Errors
+    /// [`LiveError::Request`] where it is an end of another link that would take its packets too.
+    fn claim(&self) -> Result<()> {
+        Ok(())
     }
 
     /// Makes the engine's port and the end behind it.
@@ -185,22 +196,45 @@ pub fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
 ///
 /// # Errors
 /// [`LiveError::Request`], with what to name instead.
-pub fn check(places: [&dyn Place; 2]) -> Result<()> {
+fn check(places: [&dyn Place; 2]) -> Result<()> {
     let names = places.map(Place::name);
     let [Some(one), Some(other)] = places.map(Place::device) else { return Ok(()) };
-    if one.network != other.network {
-        return Ok(());
-    }
+    let is_same_network = one.network == other.network;
     let why = match (one.index, other.index) {
-        (None, None) => "are in the same network namespace, within which packets do not leave it",
-        (Some(one), Some(other)) if one == other => "are the same interface",
-        (index @ Some(_), of_other @ Some(_)) if index == other.related || of_other == one.related => {
+        (None, None) if is_same_network => "are in the same network namespace, within which packets do not leave it",
+        (Some(one), Some(other)) if is_same_network && one == other => "are the same interface",
+        (Some(_), Some(_))
+            if is_on((&one, places[0]), (&other, places[1]))? || is_on((&other, places[1]), (&one, places[0]))? =>
+        {
             "belong to one another (the ends of a veth pair, or an interface on the other): what leaves one enters the \
              other without the link"
         }
         _ => return Ok(()),
     };
     Err(LiveError::Request(format!("the two ends, {} and {}, {why}; name two networks", names[0], names[1])))
+}
+
+/// True if the interface `one` is on `other`, or is its peer, in whatever namespaces they are.
+fn is_on((one, place): (&Device, &dyn Place), (other, of_other): (&Device, &dyn Place)) -> Result<bool> {
+    let Some(related) = one.related.filter(|related| other.index == Some(related.index)) else { return Ok(false) };
+    match (related.namespace, place.network(), of_other.network()) {
+        (None, ..) => Ok(one.network == other.network),
+        (Some(id), Some(network), Some(of_other)) => {
+            let of_other = network.run(|| RouteSocket::open()?.namespace_id(of_other.as_fd()))?;
+            let of_other = of_other.attempting(|| format!("compare the network namespaces of {}", place.name()))?;
+            Ok(of_other == Some(id))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Claims both places for this process, which is to outlive the link between them.
+///
+/// # Errors
+/// Those of [`check`], and [`LiveError::Request`] where one is an end of another link that would take its packets too.
+pub fn claim(places: [&dyn Place; 2]) -> Result<()> {
+    check(places)?;
+    places.into_iter().try_for_each(Place::claim)
 }
 
 /// Content of a link between two places.

@@ -26,7 +26,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
 use netlink_sys::{Socket, SocketAddr};
 
-pub use link::{LinkCounters, LinkFacts, LinkOptions};
+pub use link::{Below, LinkCounters, LinkFacts, LinkOptions};
 pub use monitor::{LinkMonitor, LinkNews};
 pub use queue::QueueDiscipline;
 pub use route::Route;

@@ -37,9 +37,9 @@ use std::thread;
 use airpath_core::{Credit, Span};
 use bytes::BytesMut;
 
-use crate::error::Result;
+use crate::error::{LiveError, Result};
 use crate::namespaces::NetNamespace;
-use crate::netlink::{QueueDiscipline, RouteSocket};
+use crate::netlink::{LinkFacts, QueueDiscipline, RouteSocket};
 
 pub use frames::FramePort;
 pub use interface::{Frames, InterfacePort};
@@ -90,6 +90,8 @@ pub struct InterfaceSocket {
     pub purpose: &'static str,
     /// Opens an interface of a namespace by name.
     open: fn(&NetNamespace, &str, Frames) -> Result<OnInterface>,
+    /// Refusal of an interface with this name and these facts, if its like is on it already.
+    conflict: fn(&str, &LinkFacts) -> Option<LiveError>,
 }
 
 /// A port on an interface of the user's.
@@ -111,6 +113,11 @@ impl InterfaceSocket {
     /// change.
     pub fn open(&self, network: &NetNamespace, name: &str, frames: Frames) -> Result<OnInterface> {
         (self.open)(network, name, frames)
+    }
+
+    /// Refusal of the interface `name`, if something of these facts is in the way of this kind of socket.
+    pub fn conflict(&self, name: &str, facts: &LinkFacts) -> Option<LiveError> {
+        (self.conflict)(name, facts)
     }
 }
 

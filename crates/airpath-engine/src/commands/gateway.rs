@@ -61,7 +61,8 @@ pub fn run(args: &GatewayArgs) -> Result<i32> {
     let opening = Opening { force: args.force, socket: args.socket };
     let open = |text: &String| attachments::open(text, opening).map(Arc::from).map_err(Failure::live);
     let places: [Arc<dyn Place>; 2] = [open(&ends[0])?, open(&ends[1])?];
-    attachments::check([&*places[0], &*places[1]]).map_err(Failure::live)?;
+    // In this process, which a user can name and end, and which outlives the engine's.
+    attachments::claim([&*places[0], &*places[1]]).map_err(Failure::live)?;
     // Sockets at the ends are not the run's.
     request.tcp_state = TcpStateMode::Off;
     if args.run.tcp_state.is_some_and(|mode| mode != TcpStateMode::Off) {

@@ -4,7 +4,9 @@
 //! An interface that is there already, with the network behind it.
 
 use std::fs;
+use std::sync::OnceLock;
 
+use super::claim::{self, Claim};
 use super::namespace::{self, listed};
 use super::{Attached, Carried, Device, Kind, Opening, Place, Plan};
 use crate::addressing::End;
@@ -31,6 +33,7 @@ struct Interface {
     identity: (u64, u64),
     facts: LinkFacts,
     socket: &'static InterfaceSocket,
+    claim: OnceLock<Claim>,
 }
 
 fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
@@ -63,7 +66,7 @@ fn open(text: &str, opening: Opening) -> Result<Box<dyn Place>> {
     refuse(text, &facts, has_default_route, opening)?;
     let identity = network.identity().attempting(|| format!("look at the network namespace of {text}"))?;
     let (shown, name, socket) = (text.to_owned(), name.to_owned(), opening.socket);
-    Ok(Box::new(Interface { shown, name, network, identity, facts, socket }))
+    Ok(Box::new(Interface { shown, name, network, identity, facts, socket, claim: OnceLock::new() }))
 }
 
 /// ENODEV, or what the kernel says of a name that cannot be one.
@@ -124,8 +127,23 @@ impl Place for Interface {
     }
 
     fn device(&self) -> Option<Device> {
-        let related = self.facts.below.filter(|_| !self.facts.is_elsewhere);
-        Some(Device { network: self.identity, index: Some(self.facts.index), related })
+        Some(Device { network: self.identity, index: Some(self.facts.index), related: self.facts.below })
+    }
+
+    fn claim(&self) -> Result<()> {
+        match claim::claim(&self.network, self.facts.index)? {
+            Claim::Held(holder) => Err(self.socket.conflict(&self.name, &self.facts).unwrap_or_else(|| {
+                LiveError::Request(format!(
+                    "{} is an end of another gateway, and both would carry every frame; {holder}, or name another \
+                     interface",
+                    self.shown
+                ))
+            })),
+            claim => {
+                let _ = self.claim.set(claim);
+                Ok(())
+            }
+        }
     }
 
     fn attach(&self, plan: &Plan<'_>, end: End) -> Result<Attached> {

@@ -10,8 +10,9 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo,
-    LinkLayerType, LinkMessage,
+    LinkLayerType, LinkMessage, LinkXdp, XdpAttached,
 };
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
 use super::RouteSocket;
 
@@ -59,10 +60,19 @@ pub struct LinkFacts {
     pub mtu_bytes: u32,
     /// Index of the bridge or bond whose port it is.
     pub controller: Option<u32>,
-    /// Index of the interface that it is on, or of its peer; in the same namespace unless `is_elsewhere`.
-    pub below: Option<u32>,
-    /// True if that is in another namespace.
-    pub is_elsewhere: bool,
+    /// The interface that it is on, or its peer.
+    pub below: Option<Below>,
+    /// True if it has an XDP program.
+    pub has_xdp_program: bool,
+}
+
+/// An interface on which another one is, or its peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Below {
+    /// Its index.
+    pub index: u32,
+    /// Id of its network namespace in that of the other one; none if that is the same.
+    pub namespace: Option<i32>,
 }
 
 impl RouteSocket {
@@ -80,16 +90,43 @@ impl RouteSocket {
             is_up: link.header.flags.contains(LinkFlags::Up),
             ..LinkFacts::default()
         };
+        let (mut below, mut namespace) = (None, None);
         for attribute in &link.attributes {
             match attribute {
                 LinkAttribute::Mtu(bytes) => facts.mtu_bytes = *bytes,
                 LinkAttribute::Controller(index) => facts.controller = Some(*index),
-                LinkAttribute::Link(index) => facts.below = Some(*index).filter(|index| *index != 0),
-                LinkAttribute::LinkNetNsId(_) => facts.is_elsewhere = true,
+                LinkAttribute::Link(index) => below = Some(*index).filter(|index| *index != 0),
+                LinkAttribute::LinkNetNsId(id) => namespace = Some(*id),
+                LinkAttribute::Xdp(program) => {
+                    let none = LinkXdp::Attached(XdpAttached::None);
+                    facts.has_xdp_program =
+                        program.iter().any(|part| matches!(part, LinkXdp::Attached(_)) && *part != none);
+                }
                 _ => {}
             }
         }
+        facts.below = below.map(|index| Below { index, namespace });
         Ok(facts)
+    }
+
+    /// The id that the network namespace `other` has in that of this socket; none if nothing here refers to it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn namespace_id(&mut self, other: BorrowedFd<'_>) -> io::Result<Option<i32>> {
+        let mut message = NsidMessage::default();
+        message.attributes = vec![NsidAttribute::Fd(other.as_raw_fd() as u32)];
+        let answers = self.connection.request(RouteNetlinkMessage::GetNsId(message), netlink_packet_core::NLM_F_ACK)?;
+        let attributes = answers.into_iter().flat_map(|answer| match answer {
+            RouteNetlinkMessage::NewNsId(answer) => answer.attributes,
+            _ => Vec::new(),
+        });
+        let ids = attributes.filter_map(|attribute| match attribute {
+            NsidAttribute::Id(id) => Some(id),
+            _ => None,
+        });
+        // A negative one stands for none.
+        Ok(ids.into_iter().find(|id| *id >= 0))
     }
 
     /// Makes a veth pair: `name` here, `peer_name` in `peer_namespace`.

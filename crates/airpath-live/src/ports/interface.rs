@@ -34,6 +34,7 @@ pub(super) const SOCKET: InterfaceSocket = InterfaceSocket {
         let is_isolated = port.isolation.is_some();
         Ok(OnInterface { port: Box::new(port), is_isolated, notes: note.into_iter().collect() })
     },
+    conflict: |_, _| None,
 };
 
 const PACKET_AUXDATA: libc::c_int = 8;

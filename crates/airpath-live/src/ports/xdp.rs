@@ -43,6 +43,7 @@ pub(super) const SOCKET: InterfaceSocket = InterfaceSocket {
     word: "af-xdp",
     purpose: "AF_XDP: frames taken in the driver, without super-packets; for fast interfaces of hardware",
     open,
+    conflict: |name, facts| facts.has_xdp_program.then(|| has_program(name)),
 };
 
 /// Room that the kernel keeps before a received frame.
@@ -242,10 +243,7 @@ fn explain_program(name: &str, step: ProgramStep, error: io::Error) -> LiveError
              CAP_NET_ADMIN over the host (run the command as root of the host) and, before Linux 5.11, locked memory \
              (`ulimit -l unlimited`); or leave out --socket af-xdp"
         )),
-        (ProgramStep::Attach, Some(libc::EBUSY | libc::EEXIST)) => LiveError::Request(format!(
-            "{name} has an XDP program already, perhaps of another gateway (`ip -details link show {name}` tells); \
-             take it off first (`ip link set {name} xdp off`), or leave out --socket af-xdp"
-        )),
+        (ProgramStep::Attach, Some(libc::EBUSY | libc::EEXIST)) => has_program(name),
         (ProgramStep::Load, Some(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP)) => LiveError::Missing(format!(
             "AF_XDP on {name}: this kernel has no such programs ({error}); Linux 5.9 with CONFIG_BPF_SYSCALL and \
              CONFIG_XDP_SOCKETS has; leave out --socket af-xdp"
@@ -253,6 +251,13 @@ fn explain_program(name: &str, step: ProgramStep, error: io::Error) -> LiveError
         (ProgramStep::Load, _) => LiveError::system(format!("load a program of XDP for {name}"), error),
         (ProgramStep::Attach, _) => LiveError::system(format!("attach a program of XDP to {name}"), error),
     }
+}
+
+fn has_program(name: &str) -> LiveError {
+    LiveError::Request(format!(
+        "{name} has an XDP program already, perhaps of another gateway (`ip -details link show {name}` tells); \
+         take it off first (`ip link set {name} xdp off`), or leave out --socket af-xdp"
+    ))
 }
 
 fn explain_queue(name: &str, number: u32, step: Step, error: io::Error) -> LiveError {
