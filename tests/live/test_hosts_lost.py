@@ -13,12 +13,13 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from airpath.run import load_run
 from live.harness import await_true
 from live.hosts import assert_joined, chain, recording, scenario
-from processes import children
+from processes import children, has_ended
 
 if TYPE_CHECKING:
     from live.harness import Airpath
@@ -187,13 +188,16 @@ def test_a_run_without_packets_has_a_log(airpath: Airpath, lab: Lab) -> None:
     assert load_run(out).damage == []
 
 
-def test_a_run_that_is_ended_while_it_connects_leaves_its_name_free(
-    airpath: Airpath, lab: Lab
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_ended_while_it_connects_leaves_nothing(
+    airpath: Airpath, lab: Lab, by: signal.Signals
 ) -> None:
-    """An ssh that hangs is given up; the folder can be used by the next run."""
+    """An ssh that hangs ends with it, and whatever that waits for."""
     out, hung = airpath.path("run"), airpath.path("hung")
     file = scenario(airpath, lab)
-    text = file.read_text().replace('["-F"', f'["-oProxyCommand=touch {hung}; exec sleep 15", "-F"')
+    # It would outlive the ssh, which waits for it for 10 s.
+    waits = airpath.file("wait.sh", f"trap '' HUP TERM; echo $$ > {hung}; exec sleep 600")
+    text = file.read_text().replace('["-F"', f'["-oProxyCommand=sh {waits}", "-F"')
     process = airpath.start(
         "exec",
         "--scenario",
@@ -203,11 +207,17 @@ def test_a_run_that_is_ended_while_it_connects_leaves_its_name_free(
         "--",
         "true",
         user=lab.user,
+        # A shell without job control lets what it starts beside itself ignore SIGINT.
+        preexec_fn=lambda: signal.signal(by, signal.SIG_DFL),
     )
-    await_true(hung.exists)
-    process.terminate()
+    await_true(lambda: hung.exists() and hung.read_text().endswith("\n"))
+    waiting = int(hung.read_text())
+    ssh = psutil.Process(waiting).ppid()
+    process.send_signal(by)
     process.communicate(timeout=30)
-    assert process.returncode != 0
+    assert process.returncode == -by
+    await_true(lambda: has_ended(waiting) and has_ended(ssh))
+    assert not out.exists()
     words = ("exec", "--scenario", file, "--out", out, "--quiet", "--", "true")
     airpath.run(*words, user=lab.user).check()
 

@@ -24,13 +24,15 @@ use std::fs;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, pthread_sigmask, signal};
 use nix::unistd::{ForkResult, fork, pipe2};
 
-pub use bound::{adopt_descriptor, bind_to_this_process, yield_to_others};
+pub use bound::{adopt_descriptor, bind_to_this_process, start_with_signals, yield_to_others};
 pub use engine::{EngineProcess, EngineSignal};
 pub use inherited::Inherited;
 
@@ -40,6 +42,9 @@ use crate::refusal::explain_refusal;
 /// Exit status of the foreground process when the engine process failed
 /// (rather than the user's command).
 pub const ENGINE_FAILED_STATUS: i32 = 125;
+
+/// Time for threads that have done their work to be gone.
+const LAST_OF_THREADS: Duration = Duration::from_secs(1);
 
 /// Signals that reach the command through both processes.
 const FORWARDED: [Signal; 9] = [
@@ -140,12 +145,19 @@ where
 }
 
 fn refuse_threads() -> Result<()> {
-    let threads = fs::read_dir("/proc/self/task")
-        .map(Iterator::count)
-        .attempting(|| "count this process's threads in /proc/self/task".into())?;
-    if threads == 1 {
-        return Ok(());
-    }
+    let begun = Instant::now();
+    let threads = loop {
+        let threads = fs::read_dir("/proc/self/task")
+            .map(Iterator::count)
+            .attempting(|| "count this process's threads in /proc/self/task".into())?;
+        // A thread that was joined may still be on its way out.
+        if threads == 1 {
+            return Ok(());
+        } else if begun.elapsed() > LAST_OF_THREADS {
+            break threads;
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
     Err(LiveError::Request(format!(
         "the engine process must be forked while there is one thread, but there are {threads}"
     )))

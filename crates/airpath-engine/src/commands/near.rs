@@ -27,6 +27,7 @@ use crate::error::{Failure, Result};
 use crate::hosts::HOSTS;
 use crate::hosts::channel::{Border, Channel, Channels, Join};
 use crate::hosts::clocks::Clocks;
+use crate::hosts::interrupts::Interrupts;
 use crate::hosts::mouth::{SILENCE, Said};
 use crate::hosts::ssh::{self, Connection, Ending};
 use crate::hosts::transfer::{self, Piece};
@@ -180,9 +181,13 @@ pub fn start(mut run: RunRequest, install: bool) -> Result<i32> {
     let absolute = |out: &PathBuf| std::path::absolute(out);
     run.out = run.out.as_ref().map(absolute).transpose().map_err(|error| Failure::new(error.to_string()))?;
     let mut links = Link::all(&run)?;
+    let interrupts = Interrupts::begin()?;
     let made = make_folder(&run)?;
-    let prepared = prepare_all(&mut links, install).and_then(|()| make_parts(&run, &links));
+    let prepared = prepare_all(&mut links, install, &interrupts)
+        .and_then(|()| make_parts(&run, &links))
+        .and_then(|()| interrupts.check());
     prepared.inspect_err(|_| take_back(&run, &links, made))?;
+    drop(interrupts);
     let begun = begin(&run, &links, made);
     if begun.is_ok() {
         note_death(&links)?;
@@ -372,9 +377,10 @@ fn check(request: &RunRequest) -> Result<()> {
 }
 
 /// Connects to the other hosts of all `links`, compares the clocks, and tells their engines what to run.
-fn prepare_all(links: &mut [Link], install: bool) -> Result<()> {
+fn prepare_all(links: &mut [Link], install: bool, interrupts: &Interrupts) -> Result<()> {
     // An engine is copied to one host at a time, as several links may go on at one host.
-    let prepared = for_placed(links, if install { 1 } else { AT_ONCE }, |link| connect_to_all(link, install))
+    let connect = |link: &mut Link| connect_to_all(link, install, interrupts);
+    let prepared = for_placed(links, if install { 1 } else { AT_ONCE }, connect)
         .and_then(|()| for_placed(links, AT_ONCE, set_up_all));
     if prepared.is_err() {
         let others = links.iter_mut().flat_map(|link| std::mem::take(&mut link.others));
@@ -415,13 +421,13 @@ fn of_host(part: &Part, failure: &Failure) -> Failure {
 
 /// Connects to the other hosts of `link` and compares their clocks with the one here; `others` has them whatever comes
 /// next. Finds what is taken off the propagation of each part.
-fn connect_to_all(link: &mut Link, install: bool) -> Result<()> {
+fn connect_to_all(link: &mut Link, install: bool, interrupts: &Interrupts) -> Result<()> {
     let Link { request, parts, others, .. } = link;
     let mut subtracted = vec![Subtracted::default(); parts.len()];
     // Packets between two other hosts pass through this one.
     let mut before_ns = 0;
     for (number, part) in parts.iter().enumerate().skip(1) {
-        let mut connection = ssh::connect(part, install)?;
+        let mut connection = ssh::connect(part, install, interrupts)?;
         let clocks = compare(&mut connection);
         let clocks = match clocks {
             Ok(clocks) => Arc::new(clocks),

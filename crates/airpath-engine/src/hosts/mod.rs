@@ -6,6 +6,7 @@
 mod carry;
 pub mod channel;
 pub mod clocks;
+pub mod interrupts;
 mod locks;
 pub mod mouth;
 mod patient;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use airpath_scenario::Part;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::interrupts::{Interrupts, Registered};
 use super::patient::Patient;
 use super::ssh_log::{SshLog, reason};
 use super::transfer::Piece;
@@ -41,6 +42,8 @@ const FOR_LOGS: &str = "-oIPQoS=cs1";
 pub struct Connection {
     /// `ssh`, under a shell that tells its exit status.
     child: Child,
+    /// Registration of its end with the command, while a run is set up.
+    registered: Option<Registered>,
     /// From the engine.
     pub input: File,
     /// To the engine.
@@ -59,12 +62,22 @@ enum Missing {
     Other(String),
 }
 
-/// Connects to the engine of `part`, which is copied there first where it is missing and `install` says so.
+/// Connects to the engine of `part`, which is copied there first where it is missing and `install` says so; a signal to
+/// `interrupts` ends that.
 ///
 /// # Errors
 /// With what to do: no `ssh`, no such host, no rights, no engine, another version.
-pub fn connect(part: &Part, install: bool) -> Result<Connection> {
-    connect_for(part, install, FOR_PACKETS, None)
+pub fn connect(part: &Part, install: bool, interrupts: &Interrupts) -> Result<Connection> {
+    let start = |command: &mut Command| {
+        let (child, registered) = interrupts.spawn(command)?;
+        Ok((child, Some(registered)))
+    };
+    let mut answer = try_to_connect(part, FOR_PACKETS, None, start);
+    if let (Err(Missing::Engine(_)), true) = (&answer, install) {
+        install_engine(part, interrupts)?;
+        answer = try_to_connect(part, FOR_PACKETS, None, start);
+    }
+    answer.map_err(|why| explained(why, install))
 }
 
 /// Connects to the engine of `part` to fetch its log; gives up at once when `until` is readable.
@@ -72,46 +85,45 @@ pub fn connect(part: &Part, install: bool) -> Result<Connection> {
 /// # Errors
 /// As [`connect`].
 pub fn connect_for_logs(part: &Part, until: Option<BorrowedFd<'_>>) -> Result<Connection> {
-    connect_for(part, false, FOR_LOGS, until)
+    let start = |command: &mut Command| Ok((command.spawn()?, None));
+    try_to_connect(part, FOR_LOGS, until, start).map_err(|why| explained(why, false))
 }
 
-fn connect_for(part: &Part, install: bool, quality: &str, until: Option<BorrowedFd<'_>>) -> Result<Connection> {
-    if part.config.is_some() && path_of("ssh").is_none() {
-        return Err(Failure::new(format!(
-            "host `{}` is reached by `ssh`, which is not on this host: install it (Debian: openssh-client)",
-            part.name
-        )));
-    }
-    let mut answer = try_to_connect(part, quality, until);
-    if let (Err(Missing::Engine(_)), true) = (&answer, install) {
-        install_engine(part)?;
-        answer = try_to_connect(part, quality, until);
-    }
-    answer.map_err(|why| match why {
+/// The failure for a missing engine, which `--install-engine` was to copy or not.
+fn explained(why: Missing, install: bool) -> Failure {
+    match why {
         Missing::Other(what) => Failure::new(what),
         Missing::Engine(what) if install => Failure::new(what),
         Missing::Engine(what) => Failure::new(format!(
             "{what}\n  Install this version there, or add --install-engine, which copies this engine to ~/.cache/airpath \
              of the host."
         )),
-    })
+    }
 }
 
+/// Starts `ssh` by `start`, and connects by it.
 fn try_to_connect(
     part: &Part,
     quality: &str,
     until: Option<BorrowedFd<'_>>,
+    start: impl FnOnce(&mut Command) -> io::Result<(Child, Option<Registered>)>,
 ) -> std::result::Result<Connection, Missing> {
+    if part.config.is_some() && path_of("ssh").is_none() {
+        return Err(Missing::Other(format!(
+            "host `{}` is reached by `ssh`, which is not on this host: install it (Debian: openssh-client)",
+            part.name
+        )));
+    }
     let name = about(part);
     let failed = |error: io::Error| Missing::Other(format!("{name}: cannot start ssh: {error}"));
     let log = SshLog::create();
-    let started = start_command(part, quality, log.as_ref()).and_then(|mut command| command.spawn());
-    let mut child = started.map_err(failed)?;
+    let started = start_command(part, quality, log.as_ref()).and_then(|mut command| start(&mut command));
+    let (mut child, registered) = started.map_err(failed)?;
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Missing::Other(format!("{name}: ssh has no standard streams")));
     };
     let (input, output) = (File::from(OwnedFd::from(stdout)), File::from(OwnedFd::from(stdin)));
-    let mut connection = Connection { child, input, output, log, clock_identity: String::new() };
+    let mut connection = Connection { child, registered, input, output, log, clock_identity: String::new() };
     match greet(part, &connection, until) {
         Ok(clock_identity) => {
             connection.clock_identity = clock_identity;
@@ -247,7 +259,7 @@ fn build_key() -> io::Result<String> {
 }
 
 /// Copies this engine to the host, in place of copies of other builds.
-fn install_engine(part: &Part) -> Result<()> {
+fn install_engine(part: &Part, interrupts: &Interrupts) -> Result<()> {
     let name = about(part);
     let failed = |error: io::Error| Failure::new(format!("{name}: cannot copy the engine: {error}"));
     if part.config.as_ref().is_some_and(|config| config.engine.is_some()) {
@@ -264,7 +276,9 @@ fn install_engine(part: &Part) -> Result<()> {
     );
     let engine = File::open(std::env::current_exe().map_err(failed)?).map_err(failed)?;
     let log = SshLog::create();
-    let output = command(part, &line, FOR_LOGS, log.as_ref()).stdin(engine).output().map_err(failed)?;
+    let started = interrupts.spawn(command(part, &line, FOR_LOGS, log.as_ref()).stdin(engine));
+    let (child, _registered) = started.map_err(failed)?;
+    let output = child.wait_with_output().map_err(failed)?;
     let status = wire::read_frame(&mut output.stdout.as_slice()).ok().flatten();
     match status.as_deref().map(wire::parse) {
         Some(Ok(Frame::Status(0))) => Ok(()),
@@ -343,21 +357,22 @@ impl Connection {
 
     /// Closes the way to the engine, which ends on that.
     pub fn hang_up(self) -> Ending {
-        let Connection { child, input, .. } = self;
-        Ending { child, input }
+        let Connection { child, registered, input, .. } = self;
+        Ending { child, _registered: registered, input }
     }
 }
 
 /// A connection that is closed at this end.
 pub struct Ending {
     child: Child,
+    _registered: Option<Registered>,
     input: File,
 }
 
 impl Ending {
     /// Waits for `ssh` to end, which does so when the engine has; it is killed when that takes longer than `patience`.
     pub fn wait(self, patience: Duration) {
-        let Ending { mut child, mut input } = self;
+        let Ending { mut child, _registered, mut input } = self;
         // What the engine still says is read, as a full pipe would hold it up.
         let begun = Instant::now();
         let mut rest = vec![0; 1 << 16];

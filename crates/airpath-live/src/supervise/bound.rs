@@ -38,6 +38,13 @@ pub fn bind_to_this_process(command: &mut Command, kept: Option<RawFd>) {
     unsafe { command.pre_exec(prepare) };
 }
 
+/// Starts `command` with the signals of `blocked` blocked, whatever the thread has blocked that starts it.
+pub fn start_with_signals(command: &mut Command, blocked: SigSet) {
+    let prepare = move || Ok(blocked.thread_set_mask()?);
+    // SAFETY: `prepare` makes a system call only; it neither allocates nor takes locks.
+    unsafe { command.pre_exec(prepare) };
+}
+
 /// Readiness of the kernel to end `command` when memory runs out, from −1000 to 1000: before a program that was
 /// left at 0, after one that takes most of the memory.
 const OUT_OF_MEMORY_SCORE: &CStr = c"500";
