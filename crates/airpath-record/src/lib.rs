@@ -10,6 +10,7 @@
 
 pub mod analysis;
 pub mod client;
+mod date;
 pub mod estimate;
 pub mod folder;
 pub mod phase;

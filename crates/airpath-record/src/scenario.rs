@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::analysis::{Analysis, Split};
+use crate::date::utc;
 use crate::estimate::Estimates;
 use crate::estimate::capacity::Course;
 use crate::estimate::delay::Delay;
@@ -74,11 +75,11 @@ pub fn scenario(recording: &Recording, analysis: &Analysis) -> String {
     let mut text = String::new();
     remark(&mut text, "Written by `airpath record`; docs/record.md says how each value was estimated.");
     let _ = writeln!(text, "name = \"recorded\"");
-    let seconds = recording.began_unix_ns / 1_000_000_000;
+    let began = utc(recording.began_unix_ns / 1_000_000_000);
     let _ = writeln!(
         text,
         "description = {}",
-        quoted(&format!("The path to {} ({}), recorded {seconds} s after 1970", recording.host, recording.peer))
+        quoted(&format!("The path to {} ({}), recorded {began}", recording.host, recording.peer))
     );
     let _ = writeln!(text, "source = \"Measured by airpath record {}\"\n", recording.airpath_version);
     remark(&mut text, delays_split(analysis.delay_split));

@@ -90,6 +90,8 @@ fn both_ends_agree_on_what_was_sent_and_on_the_clocks() {
         let delay = analysis.of(way).unwrap().delay.as_ref().unwrap();
         assert!(delay.propagation_ns.abs() < 500_000_000, "{way:?}: {delay:?}");
     }
+    let scenario = airpath_record::scenario::scenario(&recording, &analysis);
+    assert!(scenario.contains(", recorded 1970-01-01T00:00:00Z\"\n"), "{scenario}");
     drop(recorder);
     serving.join().unwrap().unwrap();
 }
