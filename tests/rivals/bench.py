@@ -120,7 +120,8 @@ def measure(
 
 
 def _once(emulator: Emulator, one: Measure, options: Options) -> dict[str, float]:
-    with tempfile.TemporaryDirectory(prefix="rivals-") as folder:
+    # Mahimahi runs as nobody, who may not enter a TMPDIR of root's own.
+    with tempfile.TemporaryDirectory(prefix="rivals-", dir="/tmp") as folder:
         Path(folder).chmod(0o755)
         with emulator.between(one.setting, Path(folder)) as ends:
             return one.run(ends, Path(folder), options)
