@@ -16,7 +16,8 @@ import pytest
 
 from airpath.experiment.folder import Results
 from airpath.experiment.jobs import Jobs
-from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.load import load
+from airpath.experiment.loaded import ExperimentError
 from airpath.experiment.plan import make_plan
 from airpath.experiment.replicate import Outcome, Task
 from airpath.experiment.runner import Runner

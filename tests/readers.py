@@ -30,7 +30,8 @@ from airpath.capture import CaptureError, read_capture
 from airpath.experiment.about import RECORD, read_about
 from airpath.experiment.catalogue import DATABASE, Filter, FilterError, open_catalogue, rebuild
 from airpath.experiment.folder import JOURNAL, PLAN, FolderError, Results, open_results
-from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.load import load
+from airpath.experiment.loaded import ExperimentError
 from airpath.experiment.shown import read_text as read_notes
 from airpath.fading.table import Table, TableError
 from airpath.fading.table import read as read_ratios

@@ -21,7 +21,8 @@ from airpath.arrow import ArrowLogError, read_arrow_log
 from airpath.capture import CaptureError, read_capture
 from airpath.experiment.catalogue import DATABASE, Filter, open_catalogue, rebuild
 from airpath.experiment.folder import FolderError, Results, open_results
-from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.load import load
+from airpath.experiment.loaded import ExperimentError
 from airpath.jsontext import parse_json
 from airpath.run import RunError, load_run
 from airpath.status import DAMAGED

@@ -17,7 +17,8 @@ import pytest
 
 from airpath.experiment.expand import cells
 from airpath.experiment.links import inline_toml
-from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.load import load
+from airpath.experiment.loaded import ExperimentError
 from airpath.experiment.model import schema
 from airpath.experiment.plan import make_plan
 from airpath.experiment.planned import plan_of

@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 from airpath.app import run as run_app
-from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.load import load
+from airpath.experiment.loaded import ExperimentError
 from airpath.experiment.plan import make_plan
 from airpath.report.material import load_material
 from airpath.report.sections import networks, notes, references

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airpath.engine import EngineError
     from airpath.experiment.catalogue import FilterError
     from airpath.experiment.folder import FolderError
-    from airpath.experiment.load import ExperimentError
+    from airpath.experiment.loaded import ExperimentError
     from airpath.extras import MissingExtraError
     from airpath.run import Run, RunError
 
@@ -71,7 +71,7 @@ if not TYPE_CHECKING:  # a type checker would let every name pass
         "airpath.engine": ("", ("EngineError",)),
         "airpath.experiment.catalogue": ("analysis", ("FilterError",)),
         "airpath.experiment.folder": ("", ("FolderError",)),
-        "airpath.experiment.load": ("experiments", ("ExperimentError",)),
+        "airpath.experiment.loaded": ("experiments", ("ExperimentError",)),
         "airpath.extras": ("", ("MissingExtraError",)),
         "airpath.run": ("analysis", ("Run", "RunError")),
     }

@@ -22,7 +22,9 @@ from airpath.experiment.executors import LOCAL
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
 from airpath.experiment.links import inline_toml
-from airpath.experiment.load import ExperimentError, Loaded, Problem, load, parse
+from airpath.experiment.load import load, parse
+from airpath.experiment.loaded import ExperimentError, Loaded
+from airpath.experiment.problem import Problem
 from airpath.experiment.rows import USUAL_METRICS, cell_table
 from airpath.experiment.runner import Progress, Report, Runner
 from airpath.store.fetch import fetched

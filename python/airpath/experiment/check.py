@@ -49,7 +49,7 @@ def _check_experiment(file: Path, *, as_json: bool) -> int:
         return status_of(error)  # as the engine does where it cannot read a scenario
     require("experiments", f"airpath check of the experiment {file}")
 
-    from airpath.experiment.load import ExperimentError
+    from airpath.experiment.loaded import ExperimentError
     from airpath.experiment.planned import plan_of
     from airpath.experiment.quantities import counted
 

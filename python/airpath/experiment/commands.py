@@ -20,7 +20,7 @@ from airpath.engine import EngineError
 from airpath.experiment.executors import ExecutorError
 from airpath.experiment.folder import FolderError, open_results
 from airpath.experiment.jobs import Jobs
-from airpath.experiment.load import ExperimentError
+from airpath.experiment.loaded import ExperimentError
 from airpath.experiment.planned import plan_of
 from airpath.experiment.quantities import counted, show_bytes, show_seconds
 from airpath.files import told

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airpath.experiment.load import as_list
+from airpath.experiment.relations import as_list
 
 if TYPE_CHECKING:
-    from airpath.experiment.load import Loaded
+    from airpath.experiment.loaded import Loaded
     from airpath.experiment.model import Set, Until, Workload
 
 SEED_LIMIT = 1 << 63

@@ -15,7 +15,8 @@ from airpath.experiment import shown
 from airpath.experiment.differences import without_effect
 from airpath.experiment.expand import Cell, cells
 from airpath.experiment.links import LinkError, check_virtual, resolve_network
-from airpath.experiment.load import ExperimentError, Loaded, Problem, by_line
+from airpath.experiment.loaded import ExperimentError, Loaded
+from airpath.experiment.problem import Problem, by_line
 from airpath.experiment.programs import missing_programs, unfit
 from airpath.experiment.quantities import time_ns
 from airpath.nearest import nearest

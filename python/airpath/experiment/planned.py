@@ -9,13 +9,16 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from airpath.experiment.load import ExperimentError, by_line, load
+from airpath.experiment.load import load
+from airpath.experiment.loaded import ExperimentError
 from airpath.experiment.plan import Plan, make_plan
+from airpath.experiment.problem import by_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from airpath.experiment.load import Loaded, Problem
+    from airpath.experiment.loaded import Loaded
+    from airpath.experiment.problem import Problem
 
 
 class _Checking:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airpath.experiment.expand import Cell
-    from airpath.experiment.load import Loaded, Problem
+    from airpath.experiment.loaded import Loaded
     from airpath.experiment.positions import Path as KeyPath
+    from airpath.experiment.problem import Problem
 
 MOST_NOTES_BYTES = 1_000_000
 

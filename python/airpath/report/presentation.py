@@ -14,7 +14,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from airpath.experiment.folder import COPY, NOTES, PLAN
-from airpath.experiment.load import ExperimentError, load
+from airpath.experiment.load import load
+from airpath.experiment.loaded import ExperimentError
 from airpath.experiment.shown import Selector, read_notes, read_text, split_run
 from airpath.files import read_text as read_plain
 from airpath.jsontext import parse_json
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from airpath.experiment.load import Loaded
+    from airpath.experiment.loaded import Loaded
     from airpath.experiment.model import Experiment, Figures, Reference
     from airpath.report.entry import Entry
 
