@@ -15,6 +15,7 @@ import subprocess
 import sys
 import uuid
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,10 +23,10 @@ import pytest
 from live.harness import NOBODY, ROOT, SYSTEM_PATH, User, await_true
 from live.networks import FRAMES, Networks, ip, may_make_networks, two_networks
 from live.xdp import needs_xdp
+from processes import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from live.harness import Airpath
 
@@ -443,6 +444,27 @@ def test_a_gateway_may_be_started_anew_at_once(airpath: Airpath) -> None:
                     # The first one may come before the run begins, and then nobody repeats it.
                     assert len(networks.ping("a1", "192.0.2.3")) >= 2
                     new.end()
+
+
+def test_a_signal_to_all_of_its_process_group_ends_it(airpath: Airpath) -> None:
+    """As `timeout` sends it: what the engine gets by way of the first process may be lost."""
+    with two_networks() as networks, gateway(airpath, *interfaces(networks)) as running:
+        (engine,) = children(running.process.pid)
+        os.kill(engine, signal.SIGSTOP)
+        os.killpg(running.process.pid, signal.SIGINT)
+        # The engine has its own one by the time that the other is handed on.
+        await_true(lambda: is_pending(engine, signal.SIGINT))
+        await_true(lambda: not is_pending(running.process.pid, signal.SIGINT))
+        os.kill(engine, signal.SIGCONT)
+        assert running.process.wait(60) == 0
+        assert running.end()["verdict"]
+
+
+def is_pending(pid: int, number: signal.Signals) -> bool:
+    """Say whether a signal to a process waits for it."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    pending = next(line for line in status.splitlines() if line.startswith("ShdPnd:"))
+    return bool(int(pending.split()[1], 16) >> (number - 1) & 1)
 
 
 def test_ends_of_one_cable_are_refused_in_two_namespaces(airpath: Airpath) -> None:

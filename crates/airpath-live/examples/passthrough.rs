@@ -163,7 +163,7 @@ fn pass_packets(process: &EngineProcess, arguments: Arguments) -> Result<i32> {
                     commands.reap(|_| ())?;
                 }
                 EngineSignal::Forward(signal) => forward(&commands, client, signal),
-                EngineSignal::Terminal(_) => {}
+                EngineSignal::Group(_) => {}
             }
         }
         let io = |error| LiveError::system("pass packets on", error);

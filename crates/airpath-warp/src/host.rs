@@ -229,8 +229,8 @@ fn next_signal(process: &EngineProcess) -> Result<Option<Signal>> {
         match read {
             None => return Ok(None),
             Some(EngineSignal::ChildEnded) => {}
-            // The terminal's signal reached this process group; the guest is in none of the host's.
-            Some(EngineSignal::Forward(signal) | EngineSignal::Terminal(signal)) => {
+            // A signal to this process group; the guest is in none of the host's.
+            Some(EngineSignal::Forward(signal) | EngineSignal::Group(signal)) => {
                 let handed_on = [
                     Signal::SIGINT,
                     Signal::SIGTERM,

@@ -413,12 +413,12 @@ impl<'a> Workload<'a> {
                 (EngineSignal::Forward(signal), true) => {
                     self.clients.iter().for_each(|client| self.commands.signal(*client, signal));
                 }
-                (EngineSignal::Forward(signal) | EngineSignal::Terminal(signal), false) => {
+                (EngineSignal::Forward(signal) | EngineSignal::Group(signal), false) => {
                     if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
                         orphaned = Some(signal);
                     }
                 }
-                (EngineSignal::Terminal(_), true) => {}
+                (EngineSignal::Group(_), true) => {}
             }
         }
         Ok(orphaned)

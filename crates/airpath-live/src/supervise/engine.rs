@@ -31,9 +31,9 @@ pub enum EngineSignal {
     ChildEnded,
     /// The foreground process was sent this signal: hand it to the command.
     Forward(Signal),
-    /// The terminal sent this signal to everybody in the foreground process
-    /// group, the command included: do not hand it on.
-    Terminal(Signal),
+    /// The terminal, or somebody outside the run such as `timeout`, sent this signal to everybody in the foreground
+    /// process group, the command included: do not hand it on.
+    Group(Signal),
 }
 
 /// Asks the kernel to kill this process when its parent ends. `alive` is the
@@ -100,7 +100,9 @@ impl EngineProcess {
                 libc::SI_QUEUE if info.ssi_pid == 0 => {
                     return Ok(Some(EngineSignal::Forward(signal)));
                 }
-                libc::SI_KERNEL => return Ok(Some(EngineSignal::Terminal(signal))),
+                libc::SI_KERNEL => return Ok(Some(EngineSignal::Group(signal))),
+                // From outside. What the foreground process hands on of it is lost while this one is pending.
+                libc::SI_USER if info.ssi_pid == 0 => return Ok(Some(EngineSignal::Group(signal))),
                 // Sent by a command to PID 1 or to its group: not for us.
                 _ => {}
             }
