@@ -222,6 +222,7 @@ fn errors_show_their_place() {
         error("udp and prot 53"),
         "the filter is wrong at character 9: `prot` is no condition; did you mean `port`?\n  udp and prot 53\n          ^"
     );
+    assert!(error("udp or or").contains("`or` is no condition\n"), "the word itself is no better one");
     for (text, at, part) in [
         ("udp and", 8, "ends where"),
         ("(udp", 5, "`)` is missing"),
@@ -235,6 +236,8 @@ fn errors_show_their_place() {
         ("ip host ::1", 9, "other version"),
         ("icmp port 7", 6, "no ports"),
         ("len / 0 = 1 and ?", 17, "no word"),
+        ("len/0 = 1", 5, "divides by zero"),
+        ("len 7", 5, "comparison"),
         ("udp tcp", 5, "`and` or `or` is missing"),
     ] {
         let error = error(text);

@@ -120,7 +120,8 @@ impl<'a> Parser<'a> {
     /// An error about the next token, which is no word of the language here.
     fn unknown(&self) -> ExpressionError {
         let Some(word) = self.peek() else { return self.wrong("the filter ends where a condition should be") };
-        let hint = nearest(word, words::all()).map(|near| format!("; did you mean `{near}`?"));
+        let hint =
+            nearest(word, words::all()).filter(|near| *near != word).map(|near| format!("; did you mean `{near}`?"));
         self.wrong(&format!("`{word}` is no condition{}", hint.unwrap_or_default()))
     }
 }

@@ -14,18 +14,18 @@ const OPERATORS: [&[&str]; 5] = [&["|", "^"], &["&"], &["<<", ">>"], &["+", "-"]
 impl<'a> Parser<'a> {
     /// The comparison that begins here, if one does.
     pub(super) fn relation(&mut self) -> Result<Option<Relation>, ExpressionError> {
-        let (from, bytes) = (self.next, self.after() == Some("["));
+        // Brackets and `len` are in numbers alone: an error is in the number.
+        let (from, is_number) = (self.next, self.after() == Some("[") || self.peek() == Some("len"));
         let left = match self.number(0) {
             Ok(left) => left,
-            // Brackets are in numbers alone: the error is in the number.
-            Err(error) if bytes => return Err(error),
+            Err(error) if is_number => return Err(error),
             Err(_) => {
                 self.next = from;
                 return Ok(None);
             }
         };
         let Some(operator) = COMPARISONS.into_iter().find(|operator| self.peek() == Some(operator)) else {
-            if bytes {
+            if is_number {
                 return Err(self.wrong("a comparison such as `= 0` or `!= 0` is missing here"));
             }
             self.next = from;
