@@ -95,7 +95,12 @@ impl Clocks {
 
     /// Half of the median round trip: the delay of the network in one direction, if it is the same in both.
     pub fn one_way_ns(&self) -> u64 {
-        let mut round_trips: Vec<i128> = self.lock().iter().map(Exchange::round_trip_ns).collect();
+        // No longer than the answer took, whatever times the other host tells.
+        let round_trip_ns = |exchange: &Exchange| {
+            let took_ns = i128::from(exchange.destination_ns.saturating_sub(exchange.origin_ns));
+            exchange.round_trip_ns().clamp(0, took_ns)
+        };
+        let mut round_trips: Vec<i128> = self.lock().iter().map(round_trip_ns).collect();
         round_trips.sort_unstable();
         round_trips.get(round_trips.len() / 2).map_or(0, |median| u64::try_from(median / 2).unwrap_or(0))
     }
@@ -148,5 +153,16 @@ mod tests {
         assert!(estimate.bound_ns < 1_000_000_000 && clocks.one_way_ns() < 1_000_000_000);
         assert!((estimate.offset_ns - 3_600_000_000_000).abs() < 1_000_000_000);
         assert_eq!((estimate.exchanges.sent, estimate.exchanges.answered), (20, 20));
+    }
+
+    #[test]
+    fn no_delay_is_longer_than_the_answer_took() {
+        for (receive_ns, transmit_ns, ahead_ns) in [(u64::MAX, 0, i64::MIN), (0, u64::MAX, i64::MAX)] {
+            let clocks = Clocks::default();
+            let Word::Probe { number } = clocks.question() else { panic!("a probe") };
+            clocks.told(number, receive_ns, transmit_ns, ahead_ns, clock::realtime_ns());
+            assert!(clocks.one_way_ns() < 1_000_000_000, "{}", clocks.one_way_ns());
+            assert!(clocks.far_monotonic_ns(u64::MAX) > 0);
+        }
     }
 }
