@@ -137,17 +137,22 @@ impl Node {
     }
 }
 
+/// Most syntax errors that are told. Each takes a look at the whole text, and may be one of as many as that has
+/// characters.
+const MOST_SYNTAX_ERRORS: usize = 1_000;
+
 /// Reads a whole document.
 ///
 /// # Errors
-/// All syntax errors that can be told apart.
+/// The syntax errors that can be told apart.
 pub fn parse_document(source: &Arc<Source>) -> Result<Node, Report> {
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     if errors.is_empty() {
         let place = Place { source: source.clone(), span: 0..0, dotted: false };
         return Ok(Node { value: Value::Table(convert_table(table.get_ref(), source, false)), place });
     }
-    let mut problems: Vec<Diagnostic> = errors.iter().map(|error| syntax(error, source)).collect();
+    let mut problems: Vec<Diagnostic> =
+        errors.iter().take(MOST_SYNTAX_ERRORS).map(|error| syntax(error, source)).collect();
     problems.sort_by_key(|problem| problem.offset);
     Err(Report::new(problems))
 }

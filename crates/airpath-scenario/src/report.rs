@@ -34,12 +34,36 @@ pub struct Diagnostic {
     pub(crate) offset: usize,
 }
 
-/// The line concerned and the part to underline.
+/// The line concerned, or the part of a long one around the place, and the part to underline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Excerpt {
     line: String,
     skip: usize,
     width: usize,
+}
+
+/// Most characters of a line that are shown, and how many of these stand before the place in a longer one. A line may
+/// have as many mistakes as characters.
+const EXCERPT: usize = 200;
+const BEFORE: usize = 60;
+
+impl Excerpt {
+    /// The part of `line` around the `width` characters behind the first `skip`; none of a blank line.
+    fn of(line: &str, skip: usize, width: usize) -> Option<Excerpt> {
+        if line.trim().is_empty() {
+            return None;
+        }
+        if line.len() <= EXCERPT {
+            return Some(Excerpt { line: line.to_string(), skip, width });
+        }
+        let first = skip.saturating_sub(BEFORE);
+        let mut left = line.chars().skip(first);
+        let shown: String = left.by_ref().take(EXCERPT).collect();
+        let [before, behind] = [first > 0, left.next().is_some()].map(|is_cut| if is_cut { "…" } else { "" });
+        let skip = skip - first;
+        let width = width.min(EXCERPT - skip);
+        Some(Excerpt { line: format!("{before}{shown}{behind}"), skip: skip + before.chars().count(), width })
+    }
 }
 
 impl Diagnostic {
@@ -69,7 +93,7 @@ impl Diagnostic {
             diagnostic.column = Some(skip + 1);
             let end = place.span.end.clamp(start, text.len());
             let width = text.get(start..end).unwrap_or("").lines().next().unwrap_or("").chars().count().max(1);
-            diagnostic.excerpt = (!line.trim().is_empty()).then(|| Excerpt { line: line.to_string(), skip, width });
+            diagnostic.excerpt = Excerpt::of(line, skip, width);
         }
         diagnostic
     }

@@ -41,3 +41,22 @@ fn a_report_points_at_what_is_wrong() {
     let problem = &report.problems()[0];
     assert_eq!((problem.line, problem.column, problem.key.as_str()), (Some(3), Some(15), "radio.link.propagation"));
 }
+
+#[test]
+fn a_long_line_is_shown_around_the_place() {
+    let spaces = " ".repeat(300);
+    let text = format!("[[hops]]\nlink = {{{spaces}propagation = \"20 msec\"{spaces}}}\n");
+    let report = Scenario::from_toml(&text, "my.toml").unwrap_err();
+    assert_eq!((report.problems()[0].line, report.problems()[0].column), (Some(2), Some(323)));
+    let shown = report.to_string();
+    let [_, line, mark] = shown.lines().collect::<Vec<_>>()[..] else { panic!("{shown}") };
+    let place = |text: &str, of: &str| text.split(of).next().unwrap().chars().count();
+    assert_eq!(place(line, "\"20 msec\""), place(mark, "^"), "{shown}");
+    assert!(line.starts_with("   2 | … ") && line.ends_with(" …") && mark.ends_with(" ^^^^^^^^^"), "{shown}");
+    // A mistake every few characters: were the line kept with each, they would take memory as its square.
+    let text = format!("[[hops]]\nqueue = {{ type = {}\n", "\"".repeat(20_000));
+    let problems = Scenario::from_toml(&text, "my.toml").unwrap_err().problems().to_vec();
+    assert_eq!(problems.len(), 1_000, "of some thousands");
+    let longest = problems.iter().map(|problem| problem.to_string().len()).max();
+    assert!(longest < Some(2_000), "{longest:?}");
+}
