@@ -19,7 +19,7 @@ use crate::terminal::{say, show};
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn scenario(args: &LinkArgs) -> Result<Scenario> {
+fn scenario(args: &LinkArgs) -> Result<Scenario> {
     let mut scenario = base(args)?;
     if let Some(users) = args.users {
         scenario = scenario.with_users(users.into()).map_err(|why| Failure::usage(format!("--users: {why}")))?;
@@ -100,14 +100,24 @@ fn in_toml(errors: &ErrorsConfig) -> String {
     toml::Value::try_from(errors).map_or_else(|_| format!("{:?}", errors.process), |value| value.to_string())
 }
 
-/// Prints `scenario`, made from `args`, and says on standard error what to think of.
+/// The scenario that a command with the options `args` runs. With `--print-scenario` the scenario is printed, with the
+/// advice on standard error, and there is nothing to run: none.
 ///
 /// # Errors
-/// A scenario that cannot be written as text.
-pub fn print(args: &LinkArgs, scenario: &Scenario, mtu_bytes: Option<u32>, quiet: bool) -> Result<()> {
-    advise(args, scenario, mtu_bytes, quiet)?;
+/// Everything that is wrong with the scenario.
+pub fn scenario_to_run(
+    args: &LinkArgs,
+    print_scenario: bool,
+    mtu_bytes: Option<u32>,
+    quiet: bool,
+) -> Result<Option<Scenario>> {
+    let scenario = scenario(args)?;
+    if !print_scenario {
+        return Ok(Some(scenario));
+    }
+    advise(args, &scenario, mtu_bytes, quiet)?;
     show!("{}", scenario.to_toml().map_err(usage)?);
-    Ok(())
+    Ok(None)
 }
 
 /// Says what to think of before `scenario`, made from `args`, runs with packets of `mtu_bytes`, if that was asked for.

@@ -24,11 +24,8 @@ use crate::terminal::say;
 /// # Errors
 /// When the link, the folder or the system is not as it should be.
 pub fn run(args: &ExecArgs) -> Result<i32> {
-    let scenario = link::scenario(&args.link)?;
-    if args.run.print_scenario {
-        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
-        return Ok(0);
-    }
+    let scenario = link::scenario_to_run(&args.link, args.run.print_scenario, args.run.mtu, args.run.quiet)?;
+    let Some(scenario) = scenario else { return Ok(0) };
     if args.clock == Clock::Virtual {
         return Err(Failure::usage(
             "programs need --clock live or warp; `airpath sim` runs built-in workloads in virtual time",

@@ -26,11 +26,8 @@ const USUAL_ROUTER: &str = "router:192.168.77.1";
 /// # Errors
 /// When the ends, the link, the folder or the system are not as they should be.
 pub fn run(args: &GatewayArgs) -> Result<i32> {
-    let scenario = link::scenario(&args.link)?;
-    if args.run.print_scenario {
-        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
-        return Ok(0);
-    }
+    let scenario = link::scenario_to_run(&args.link, args.run.print_scenario, args.run.mtu, args.run.quiet)?;
+    let Some(scenario) = scenario else { return Ok(0) };
     if let Some(option) = of_commands(&args.run) {
         return Err(Failure::usage(format!("{option} is for commands at the ends; a gateway runs none")));
     }

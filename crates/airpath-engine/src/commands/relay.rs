@@ -15,11 +15,8 @@ use crate::run::{calibrated, lines};
 /// # Errors
 /// When the link, a line or the system is not as it should be.
 pub fn run(args: &RelayArgs) -> Result<i32> {
-    let scenario = link::scenario(&args.link)?;
-    if args.run.print_scenario {
-        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
-        return Ok(0);
-    }
+    let scenario = link::scenario_to_run(&args.link, args.run.print_scenario, args.run.mtu, args.run.quiet)?;
+    let Some(scenario) = scenario else { return Ok(0) };
     link::advise(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
     let mut request = request(&args.run, scenario, Vec::new())?;
     lines::of_relay(&mut request, args)?;

@@ -17,11 +17,8 @@ use crate::run::{calibrated, commands, greeting, lines};
 /// # Errors
 /// When the link or the system is not as it should be.
 pub fn run(args: &ShellArgs) -> Result<i32> {
-    let scenario = link::scenario(&args.link)?;
-    if args.run.print_scenario {
-        link::print(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
-        return Ok(0);
-    }
+    let scenario = link::scenario_to_run(&args.link, args.run.print_scenario, args.run.mtu, args.run.quiet)?;
+    let Some(scenario) = scenario else { return Ok(0) };
     link::advise(&args.link, &scenario, args.run.mtu, args.run.quiet)?;
     let command = if args.command.is_empty() {
         vec![std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())]

@@ -34,11 +34,8 @@ const EXAMPLE: &str = "--workload 'tcp bytes=102400 from=server cc=reno'";
 /// # Errors
 /// When the link, a workload or the folder is not as it should be.
 pub fn run(args: &SimArgs) -> Result<i32> {
-    let scenario = link::scenario(&args.link)?;
-    if args.print_scenario {
-        link::print(&args.link, &scenario, args.mtu, args.quiet)?;
-        return Ok(0);
-    }
+    let scenario = link::scenario_to_run(&args.link, args.print_scenario, args.mtu, args.quiet)?;
+    let Some(scenario) = scenario else { return Ok(0) };
     link::advise(&args.link, &scenario, args.mtu, args.quiet || args.json)?;
     let machine = link::machine(&scenario)?;
     let request = SimRequest {
