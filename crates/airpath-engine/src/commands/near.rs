@@ -3,52 +3,38 @@
 
 //! A run whose later hops are on other hosts, as the host on which the command runs sees it.
 
+mod collect;
+mod folders;
+mod prepare;
+
 use std::fs;
-use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use airpath_clocks::{Estimate, identity};
-use airpath_core::{Credit, Direction, End, Span};
-use airpath_live::ports::PortKind;
-use airpath_live::{clock, side_by_side};
-use airpath_log::manifest::Status;
-use airpath_log::{Distribution, Manifest, files};
-use airpath_scenario::{HERE, Part, Scenario};
+use airpath_core::Span;
+use airpath_log::files;
+use airpath_scenario::{HERE, Part};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use serde_json::json;
 
+use self::collect::collect_all;
+use self::folders::{make_folder, make_parts, note_death, note_failure, take_back};
+use self::prepare::{part_of, prepare_all};
 use super::fetch::{Fetcher, Recorded};
-use super::gather::{self, Collected, Gathered, Joined};
+use super::gather::{self, Gathered, Joined};
 use super::launch::{launch, open_json};
 use crate::error::{Failure, Result};
 use crate::hosts::HOSTS;
-use crate::hosts::channel::{Border, Channel, Channels, Join};
+use crate::hosts::channel::{Border, Channels, Join};
 use crate::hosts::clocks::Clocks;
 use crate::hosts::interrupts::Interrupts;
-use crate::hosts::mouth::{SILENCE, Said};
 use crate::hosts::ssh::{self, Connection, Ending};
-use crate::hosts::transfer::{self, Piece};
-use crate::hosts::tunnel::{Ends, Tunnel};
-use crate::hosts::wire::{Neighbour, Window, Word, write_frame};
 use crate::link::{self, usage};
 use crate::run::Report;
 use crate::run::conclude::Finished;
 use crate::run::lines::Lines;
-use crate::run::{RunRequest, conclude, live, manifest as places, summary_of_links};
-use crate::seed::fresh_seed;
-use crate::server_ready::ServerReady;
-use crate::status;
+use crate::run::{RunRequest, conclude, live, summary_of_links};
 use crate::terminal::say;
-
-/// Number of comparisons of the clocks before a run.
-const PROBES: usize = 32;
-/// Number of hosts to which this one connects at a time: an sshd refuses more than ten that have not logged in.
-const AT_ONCE: usize = 8;
-/// Time for the results of another host's part: its log is finished first.
-const RESULTS: Duration = Duration::from_secs(300);
 
 /// Another host of a run.
 struct Other {
@@ -374,368 +360,4 @@ fn check(request: &RunRequest) -> Result<()> {
         ))),
         None => Ok(()),
     }
-}
-
-/// Connects to the other hosts of all `links`, compares the clocks, and tells their engines what to run.
-fn prepare_all(links: &mut [Link], install: bool, interrupts: &Interrupts) -> Result<()> {
-    // An engine is copied to one host at a time, as several links may go on at one host.
-    let connect = |link: &mut Link| connect_to_all(link, install, interrupts);
-    let prepared = for_placed(links, if install { 1 } else { AT_ONCE }, connect)
-        .and_then(|()| for_placed(links, AT_ONCE, set_up_all));
-    if prepared.is_err() {
-        let others = links.iter_mut().flat_map(|link| std::mem::take(&mut link.others));
-        let endings: Vec<Ending> = others.map(|other| other.connection.hang_up()).collect();
-        endings.into_iter().for_each(|ending| ending.wait(ssh::PATIENCE));
-    }
-    prepared
-}
-
-/// Does `work` for the links that go on at other hosts, `at_once` of them at a time.
-fn for_placed(links: &mut [Link], at_once: usize, work: impl Fn(&mut Link) -> Result<()> + Sync) -> Result<()> {
-    let mut placed: Vec<&mut Link> = links.iter_mut().filter(|link| link.is_placed()).collect();
-    placed.chunks_mut(at_once).try_for_each(|links| {
-        // All of them end before the first failure counts.
-        side_by_side::map(links.iter_mut().collect(), |_, link| work(link)).into_iter().collect()
-    })
-}
-
-/// Tells the engines of the other hosts of `link` what to run.
-fn set_up_all(link: &mut Link) -> Result<()> {
-    let Link { request, parts, others, subtracted, .. } = link;
-    let neighbours = neighbours(request, parts)?;
-    let behind = neighbours[0].behind.clone().unwrap_or_default();
-    let tunnel = behind.udp.as_ref().map(Tunnel::open).transpose()?;
-    link.border = Some(Border { end: End::Server, tunnel, credit: Window::first_credit(behind.window) });
-    for (number, other) in (1..).zip(others.iter_mut()) {
-        let set_up = set_up(request, other, number, subtracted[number], neighbours[number].clone());
-        set_up.map_err(|failure| of_host(&other.part, &failure))?;
-    }
-    Ok(())
-}
-
-/// `failure` with the host that it concerns.
-fn of_host(part: &Part, failure: &Failure) -> Failure {
-    let failed = format!("{}: {failure}", ssh::about(part));
-    if failure.status() == status::USAGE { Failure::usage(failed) } else { Failure::new(failed) }
-}
-
-/// Connects to the other hosts of `link` and compares their clocks with the one here; `others` has them whatever comes
-/// next. Finds what is taken off the propagation of each part.
-fn connect_to_all(link: &mut Link, install: bool, interrupts: &Interrupts) -> Result<()> {
-    let Link { request, parts, others, .. } = link;
-    let mut subtracted = vec![Subtracted::default(); parts.len()];
-    // Packets between two other hosts pass through this one.
-    let mut before_ns = 0;
-    for (number, part) in parts.iter().enumerate().skip(1) {
-        let mut connection = ssh::connect(part, install, interrupts)?;
-        let clocks = compare(&mut connection);
-        let clocks = match clocks {
-            Ok(clocks) => Arc::new(clocks),
-            Err(failure) => {
-                connection.close(ssh::PATIENCE);
-                return Err(of_host(part, &failure));
-            }
-        };
-        let delay = Span::from_nanos(before_ns + clocks.one_way_ns());
-        before_ns = clocks.one_way_ns();
-        if part.config.as_ref().is_some_and(|config| config.subtract_delay) {
-            (subtracted[number - 1].behind, subtracted[number].before) = (delay, delay);
-        }
-        others.push(Other { part: part.clone(), connection, clocks, folder: String::new(), delay });
-    }
-    // What does not fit is told before another host has anything to do.
-    for (part, subtracted) in parts.iter().zip(&subtracted) {
-        part_of(request, part, *subtracted)?;
-    }
-    link.subtracted = subtracted;
-    Ok(())
-}
-
-/// Compares the clock of the host of `connection` with the one here.
-fn compare(connection: &mut Connection) -> Result<Clocks> {
-    let clocks = Clocks::default();
-    for _ in 0..PROBES {
-        connection.say(&clocks.question()).map_err(|error| Failure::new(format!("the connection broke: {error}")))?;
-        let Word::Told { number, receive_ns, transmit_ns, ahead_ns } = connection.hear()? else {
-            return Err(Failure::new("it did not tell the time"));
-        };
-        clocks.told(number, receive_ns, transmit_ns, ahead_ns, clock::realtime_ns());
-    }
-    Ok(clocks)
-}
-
-/// The hosts beside that of a part, as it is told of them.
-#[derive(Clone, Default)]
-struct Neighbours {
-    before: Neighbour,
-    behind: Option<Neighbour>,
-}
-
-/// The neighbours of each part.
-fn neighbours(request: &RunRequest, parts: &[Part]) -> Result<Vec<Neighbours>> {
-    let mut neighbours = vec![Neighbours::default(); parts.len()];
-    let paths = request.scenario.paths().map_err(usage)?;
-    let hops = paths.first().map(|path| path.config.hops.as_slice()).unwrap_or_default();
-    let window = |hop: usize, direction: Direction| {
-        let credit = hops.get(hop).map_or(Credit::UNLIMITED, |hop| hop.link(direction).flow_control.first_credit());
-        Window::of(&credit)
-    };
-    for (number, part) in parts.iter().enumerate().skip(1) {
-        let udp = part.config.as_ref().and_then(|config| config.udp.as_ref());
-        let address = |text: &str| {
-            text.parse::<SocketAddr>().map_err(|_| Failure::usage(format!("{text} is no address and port")))
-        };
-        let ends = match udp {
-            Some(udp) => Some((address(&udp.local)?, address(&udp.remote)?, fresh_seed())),
-            None => None,
-        };
-        let udp = |is_before: bool| {
-            ends.map(|(local, remote, token)| match is_before {
-                true => Ends { own: local, peer: remote, token },
-                false => Ends { own: remote, peer: local, token },
-            })
-        };
-        let (first, last) = (part.hops.start, parts[number - 1].hops.end - 1);
-        let (into, back) = (window(first, Direction::Uplink), window(last, Direction::Downlink));
-        neighbours[number - 1].behind = Some(Neighbour { udp: udp(true), window: into });
-        neighbours[number].before = Neighbour { udp: udp(false), window: back };
-    }
-    Ok(neighbours)
-}
-
-/// Tells the engine of `other`, which has part `number`, what to run.
-fn set_up(
-    request: &RunRequest,
-    other: &mut Other,
-    number: usize,
-    subtracted: Subtracted,
-    Neighbours { before, behind }: Neighbours,
-) -> Result<()> {
-    let broke = |error: io::Error| Failure::new(format!("the connection broke: {error}"));
-    let far = part_of(request, &other.part, subtracted)?;
-    let files = far.scenario.files().map_err(usage)?;
-    let name = |file: &Path| {
-        let number = files.iter().position(|known| known == file)?;
-        Some(format!("{number}-{}", file.file_name()?.to_string_lossy()))
-    };
-    let connection = &mut other.connection;
-    connection
-        .say(&Word::Setup {
-            host: other.part.name.clone(),
-            number: number as u16,
-            scenario: far.scenario.to_toml_with_files(&name).map_err(usage)?,
-            arguments: arguments(request, behind.is_none()),
-            records: request.out.is_some(),
-            before: Box::new(before),
-            behind: behind.map(Box::new),
-            files: files.len() as u32,
-        })
-        .map_err(broke)?;
-    for file in &files {
-        let name = name(file).unwrap_or_default();
-        let mut failed = None;
-        let output = &mut connection.output;
-        let mut say = |frame: &[u8]| failed = failed.take().or(write_frame(output, frame).err());
-        transfer::send(file, &name, &mut say)
-            .map_err(|error| Failure::new(format!("cannot read {}: {error}", file.display())))?;
-        failed.map_or(Ok(()), |error| Err(broke(error)))?;
-    }
-    match connection.hear()? {
-        Word::Prepared { folder } => {
-            other.folder = folder;
-            Ok(())
-        }
-        _ => Err(Failure::new("it did not prepare the run")),
-    }
-}
-
-/// The request for one part of the path, with the delays of the network taken off at its borders.
-fn part_of(request: &RunRequest, part: &Part, subtracted: Subtracted) -> Result<RunRequest> {
-    let mut scenario: Scenario = request.scenario.part(part.hops.clone());
-    let last = part.hops.len() - 1;
-    for (hop, direction, delay) in
-        [(0, Direction::Downlink, subtracted.before), (last, Direction::Uplink, subtracted.behind)]
-    {
-        if delay > Span::ZERO {
-            scenario.subtract_propagation(hop, direction, delay).map_err(|why| {
-                Failure::usage(format!("subtract_delay: {why}; write a longer constant, or leave subtract_delay out"))
-            })?;
-        }
-    }
-    Ok(RunRequest { scenario, ..request.clone() })
-}
-
-/// Options of `airpath exec` by which another engine runs its part; the server's command is at the last one.
-fn arguments(request: &RunRequest, is_last: bool) -> Vec<String> {
-    let mut arguments: Vec<String> = vec!["--quiet".into()];
-    let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
-    add("--seed", request.seed.to_string());
-    add("--log", request.level.to_string());
-    add("--snaplen", request.snaplen.to_string());
-    add("--frames", if request.frames { "on" } else { "off" }.into());
-    add("--mtu", request.mtu_bytes.to_string());
-    add("--lateness-bound", request.lateness_bound.to_string());
-    add("--economy", request.tuning.economy.to_string());
-    add("--server-timeout", request.server_timeout.to_string());
-    add("--server-grace", request.server_grace.to_string());
-    add("--log-buffer", format!("{} B", request.ring.bytes()));
-    if request.out.is_some() {
-        // The folder itself is chosen at the other host.
-        add("--out", "run".into());
-        add("--tcp-state", request.tcp_state.to_string());
-    }
-    let port = match request.port_kind {
-        PortKind::Automatic => "auto",
-        PortKind::Tun => "tun",
-        PortKind::Packet => "packet",
-    };
-    add("--port", port.into());
-    if let Some(name) = &request.congestion_control {
-        add("--cc", name.clone());
-    }
-    if let (Some(server), true) = (&request.server, is_last) {
-        add("--server", server.clone());
-        if request.server_ready != ServerReady::default() {
-            add("--server-ready", request.server_ready.to_string());
-        }
-    }
-    for (asked, option) in [(request.as_root, "--as-root"), (request.confine, "--confine")] {
-        if asked {
-            arguments.push(option.into());
-        }
-    }
-    arguments
-}
-
-/// Takes the results of the other engines of `link`, and the delays of packets from the second part to this one; `taken`
-/// is told whose came.
-///
-/// # Errors
-/// A host that is lost, or that tells something else.
-fn collect_all(link: &Link, channels: &Channels, taken: &[EventFd]) -> Result<(Vec<Collected>, Distribution)> {
-    if let Some(why) = channels.gone() {
-        return Err(Failure::new(why.to_owned()));
-    }
-    let mut collected = Vec::with_capacity(link.others.len());
-    for ((channel, other), taken) in channels.all.iter().zip(&link.others).zip(taken) {
-        collected.push(collect(channel, other, link.request.out.as_deref())?);
-        let _ = taken.write(1);
-    }
-    Ok((collected, channels.transit(End::Server)))
-}
-
-/// Takes another engine's results; its files go into the folder of the run.
-fn collect(channel: &Channel, other: &Other, out: Option<&Path>) -> Result<Collected> {
-    let about = || ssh::about(&other.part);
-    let Word::Finished { manifest, summary, before, behind, files } = channel.hear_word(RESULTS)? else {
-        return Err(Failure::new(format!("{} did not tell what came of the run", about())));
-    };
-    if let Some(out) = out {
-        let mut hear = || {
-            Ok(match channel.hear(3 * SILENCE)? {
-                Said::Word(word) => Piece::Word(*word),
-                Said::Chunk(bytes) => Piece::Chunk(bytes),
-            })
-        };
-        transfer::replace(&out.join(HOSTS).join(&other.part.name), files, &mut hear)?;
-    }
-    channel.say(&Word::Taken {});
-    let wrong = |what: &str, error: serde_json::Error| Failure::new(format!("{}: its {what}: {error}", about()));
-    let clock = other.clock()?;
-    let config = other.part.config.as_ref();
-    let subtracts = config.is_some_and(|config| config.subtract_delay);
-    Ok(Collected {
-        name: other.part.name.clone(),
-        manifest: serde_json::from_value(*manifest).map_err(|error| wrong("manifest", error))?,
-        summary: serde_json::from_value(*summary).map_err(|error| wrong("summary", error))?,
-        before,
-        behind,
-        clock,
-        about: json!({
-            "ssh": config.map(|config| &config.ssh),
-            "subtracted_delay_ns": if subtracts { other.delay.nanos() } else { 0 },
-        }),
-    })
-}
-
-/// Makes the folder of a run; whether it was not there before.
-fn make_folder(run: &RunRequest) -> Result<bool> {
-    let Some(out) = &run.out else { return Ok(false) };
-    let is_new = !out.exists();
-    airpath_log::folder::create(out).map_err(Failure::log)?;
-    Ok(is_new)
-}
-
-/// Makes the folders of the links of a run and of their parts, once the other hosts have answered: whoever gives up
-/// before leaves an empty folder, whose name can be used again.
-fn make_parts(run: &RunRequest, links: &[Link]) -> Result<()> {
-    let Some(out) = &run.out else { return Ok(()) };
-    for link in links {
-        let Some(own) = &link.request.out else { continue };
-        if own != out {
-            airpath_log::folder::create(own).map_err(Failure::log)?;
-        }
-        if link.is_placed() {
-            fs::create_dir_all(own.join(HOSTS).join(HERE))
-                .map_err(|error| Failure::new(format!("cannot make {}: {error}", own.join(HOSTS).display())))?;
-        }
-    }
-    Ok(())
-}
-
-/// Takes back the folders of a run that has not begun.
-fn take_back(run: &RunRequest, links: &[Link], made: bool) {
-    let Some(out) = &run.out else { return };
-    for link in links {
-        let Some(own) = &link.request.out else { continue };
-        if link.is_placed() {
-            let _ = fs::remove_dir_all(own.join(HOSTS));
-        }
-        if own != out {
-            let _ = fs::remove_dir(own);
-        }
-    }
-    if made {
-        let _ = fs::remove_dir(out);
-    }
-}
-
-/// Notes where the engine's process of this host was killed: it left no manifest of the whole, and what the other hosts
-/// recorded is still to be fetched.
-fn note_death(links: &[Link]) -> Result<()> {
-    let died = Failure::new("the engine's process on the host of the command was killed");
-    for link in links.iter().filter(|link| link.is_placed() && !link.has_begun()) {
-        note_failure(link, &link.here()?, &died);
-    }
-    Ok(())
-}
-
-/// Leaves a manifest of the whole link that says which host failed and why. False if the run had not begun.
-fn note_failure(link: &Link, local: &RunRequest, failure: &Failure) -> bool {
-    let Link { request: whole, others, .. } = link;
-    let (Some(out), Some(part)) = (&whole.out, &local.out) else { return true };
-    let Ok(mut manifest) = Manifest::read(part) else { return false };
-    manifest.status = Status::Failed;
-    manifest.name_places(&places::places(&whole.machine));
-    manifest.scenario_toml = whole.scenario.to_toml().unwrap_or_default();
-    manifest.scenario = toml::from_str(&manifest.scenario_toml).unwrap_or_default();
-    let failure = failure.to_string();
-    // The message names the host; where it names none, all may be concerned.
-    let is_it = |other: &Other| failure.contains(&format!("host `{}`", other.part.name));
-    let none_named = !others.iter().any(is_it);
-    let about = |other: &Other| {
-        let mut about = json!({ "name": other.part.name, "folder": other.folder });
-        if let (Ok(clock), Some(about)) = (other.clock(), about.as_object_mut()) {
-            about.extend(gather::clock_account(&clock).as_object().cloned().unwrap_or_default());
-        }
-        if none_named || is_it(other) {
-            about["failure"] = json!(failure);
-        }
-        about
-    };
-    manifest.hosts = others.iter().map(about).collect();
-    if let Err(error) = manifest.write(out) {
-        say!("airpath: {error}");
-    }
-    true
 }
