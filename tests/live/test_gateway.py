@@ -362,6 +362,8 @@ def test_what_cannot_be_joined_is_told(airpath: Airpath, tmp_path: Path) -> None
         assert "eth2" in told
         assert "no network namespace" in refused(*between("netns:nowhere", f"netns:{gw}"))
         assert "same network namespace" in refused(*between(f"netns:{gw}", f"netns:{gw}"))
+        assert "no name of a network namespace" in refused(*between("netns:.", f"netns:{gw}"))
+        assert "address of one host" in refused(*between("vxlan:0.0.0.0", f"netns:{gw}"))
         assert "no process" in refused(*between("pid:4194304", f"netns:{gw}"))
         assert "two ends" in refused(*between(f"netns:{gw}"))
         assert "--lan NAME" in refused()

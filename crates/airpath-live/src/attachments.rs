@@ -17,6 +17,7 @@ pub mod tcp;
 mod vxlan;
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
@@ -235,6 +236,11 @@ fn is_on((one, place): (&Device, &dyn Place), (other, of_other): (&Device, &dyn 
 pub fn claim(places: [&dyn Place; 2]) -> Result<()> {
     check(places)?;
     places.into_iter().try_for_each(Place::claim)
+}
+
+/// True if `address` is that of one host: neither that of all nor one of a group.
+fn is_of_one_host(address: IpAddr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST))
 }
 
 /// Content of a link between two places.

@@ -28,6 +28,11 @@ pub(super) fn network(name: &str) -> Result<NetNamespace> {
     if name.contains('/') {
         return Err(LiveError::Request(format!("netns:{name}: a name has no slash; `ip netns` lists the names")));
     }
+    // The folder itself, or the one above.
+    if matches!(name, "" | "." | "..") {
+        let names = listed(&names());
+        return Err(LiveError::Request(format!("`{name}` is no name of a network namespace{names}")));
+    }
     NetNamespace::open(&Path::new(FOLDER).join(name)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => LiveError::Request(format!(
             "there is no network namespace `{name}`{}; `ip netns add {name}` makes one",

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 
 use carrier::Peer;
 
-use super::{Attached, Carried, Kind, Place, Plan, device};
+use super::{Attached, Carried, Kind, Place, Plan, device, is_of_one_host};
 use crate::addressing::End;
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
@@ -64,8 +64,8 @@ fn open(text: &str, listens: bool) -> Result<Box<dyn Place>> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let found = (bare, number).to_socket_addrs().map_err(|_| wrong(&format!("there is no host `{host}`")))?;
     let addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
-    if addresses.iter().all(IpAddr::is_unspecified) {
-        return Err(wrong("that address is every host's"));
+    if !addresses.iter().copied().any(is_of_one_host) {
+        return Err(wrong("that is not the address of one host"));
     }
     let network = NetNamespace::current()?;
     Ok(Box::new(Tunnel { shown, addresses, port: number, listens, network }))
@@ -144,7 +144,8 @@ mod tests {
             ("127.0.0.1:0", "1 to 65535"),
             ("127.0.0.1:70000", "1 to 65535"),
             ("256.0.0.1:7000", "no host"),
-            ("0.0.0.0:7000", "every host's"),
+            ("0.0.0.0:7000", "address of one host"),
+            ("[ff02::1]:7000", "address of one host"),
         ] {
             let told = open(text, true).unwrap_err().to_string();
             assert!(told.contains(what) && told.contains("tcp-listen:192.0.2.7:7000"), "{told}");

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, ToSocketAddrs};
 use std::os::fd::AsFd;
 
-use super::{Attached, Carried, Kind, Place, Plan, device};
+use super::{Attached, Carried, Kind, Place, Plan, device, is_of_one_host};
 use crate::addressing::End;
 use crate::error::{LiveError, Result};
 use crate::namespaces::NetNamespace;
@@ -47,6 +47,11 @@ fn open(text: &str) -> Result<Box<dyn Place>> {
     let address = found.ok().and_then(|mut found| found.next()).ok_or_else(|| {
         LiveError::Request(format!("vxlan:{text}: there is no host `{host}`; write its name or address"))
     })?;
+    if !is_of_one_host(address.ip()) {
+        return Err(LiveError::Request(format!(
+            "vxlan:{text}: that is not the address of one host; write that of the other end of the tunnel"
+        )));
+    }
     let network = NetNamespace::current()?;
     Ok(Box::new(OtherHost { shown: format!("vxlan:{text}"), address: address.ip(), number, network }))
 }
@@ -98,7 +103,7 @@ mod tests {
         for (text, name) in [("127.0.0.1", "vxlan:127.0.0.1"), ("[::1]/16777215", "vxlan:[::1]/16777215")] {
             assert_eq!(open(text).unwrap().name(), name);
         }
-        for text in ["127.0.0.1/16777216", "127.0.0.1/x", "256.0.0.1/5"] {
+        for text in ["127.0.0.1/16777216", "127.0.0.1/x", "256.0.0.1/5", "0.0.0.0", "224.0.0.1/5", "[ff02::1]", "::"] {
             assert!(open(text).unwrap_err().to_string().contains(text), "{text}");
         }
     }
