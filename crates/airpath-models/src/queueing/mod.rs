@@ -172,22 +172,32 @@ impl InputQueue {
     /// To be called after everything that may change the length or the deadline.
     #[inline]
     fn note(&mut self) {
-        self.length = self.queue.length();
-        self.due = self.queue.next_deadline();
+        (self.length, self.due) = dispatch_queue!(&self.queue, queue => standing(queue));
     }
 }
 
+/// The length of `queue` and its deadline.
+#[inline]
+fn standing(queue: &impl Queueing) -> (QueueLength, Time) {
+    (queue.length(), queue.next_deadline())
+}
+
 impl Queueing for InputQueue {
+    // One branch over all kinds, and not one for the packet and others for what is noted.
     #[inline]
     fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
-        self.queue.enqueue(pdu, stage);
-        self.note();
+        (self.length, self.due) = dispatch_queue!(&mut self.queue, queue => {
+            queue.enqueue(pdu, stage);
+            standing(queue)
+        });
     }
     #[inline]
     fn dequeue(&mut self, fits: impl FnMut(&Pdu) -> bool, stage: &mut StageCx<'_, '_>) -> Option<Pdu> {
-        let pdu = self.queue.dequeue(fits, stage);
-        self.note();
-        pdu
+        dispatch_queue!(&mut self.queue, queue => {
+            let pdu = queue.dequeue(fits, stage);
+            (self.length, self.due) = standing(queue);
+            pdu
+        })
     }
     fn hand_over(&mut self) -> VecDeque<(Time, Pdu)> {
         let packets = self.queue.hand_over();
