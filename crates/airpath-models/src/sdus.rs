@@ -7,7 +7,6 @@
 use std::ops::{Index, IndexMut};
 
 use airpath_core::{Cause, Direction, Pdu};
-use slab::Slab;
 
 use crate::line_header::LineHeader;
 use crate::stage::{QueueLength, StageCx};
@@ -25,6 +24,8 @@ enum Fate {
     Inside,
     HandedUp,
     Lost,
+    /// Nothing is left of it, and its place is free.
+    Gone,
 }
 
 /// A packet on its way over one hop, from the send buffer until it is handed up or dropped.
@@ -56,6 +57,12 @@ impl Sdu {
         self.fate == Fate::Lost
     }
 
+    /// True if it is on the hop, handed up and lost or not.
+    #[inline]
+    fn is_held(&self) -> bool {
+        self.fate != Fate::Gone
+    }
+
     /// True if it is neither handed up nor dropped yet.
     #[inline]
     pub fn is_inside(&self) -> bool {
@@ -66,7 +73,11 @@ impl Sdu {
 /// The packets of a hop, of both directions.
 #[derive(Clone, Debug, Default)]
 pub struct Sdus {
-    held: Slab<Sdu>,
+    /// Places of packets, those of packets that have gone included: a packet is put into its place field by field, and
+    /// taken out of it likewise, without a copy of all that is known about it.
+    places: Vec<Sdu>,
+    /// Free places, the last one that became free at the end.
+    free: Vec<u32>,
     taken: u32,
     /// Direction of the packets that are taken.
     taking: Option<Direction>,
@@ -90,6 +101,7 @@ impl Sdus {
         let generation = self.taken;
         self.taken = self.taken.wrapping_add(1);
         let (direction, fate) = (self.taking.unwrap_or(Direction::Uplink), Fate::Inside);
+        let index = self.free.pop().unwrap_or(self.places.len() as u32);
         let sdu = Sdu {
             pdu,
             parts,
@@ -102,19 +114,28 @@ impl Sdus {
             fate,
             generation,
         };
-        SduKey { index: self.held.insert(sdu) as u32, generation }
+        match self.places.get_mut(index as usize) {
+            Some(place) => *place = sdu,
+            None => self.places.push(sdu),
+        }
+        SduKey { index, generation }
     }
 
     /// The packet, unless it has gone.
     #[inline]
     pub fn get(&self, key: SduKey) -> Option<&Sdu> {
-        self.held.get(key.index as usize).filter(|sdu| sdu.generation == key.generation)
+        self.places.get(key.index as usize).filter(|sdu| sdu.generation == key.generation && sdu.is_held())
     }
 
     /// The packet, unless it has gone.
     #[inline]
     pub fn get_mut(&mut self, key: SduKey) -> Option<&mut Sdu> {
-        self.held.get_mut(key.index as usize).filter(|sdu| sdu.generation == key.generation)
+        self.places.get_mut(key.index as usize).filter(|sdu| sdu.generation == key.generation && sdu.is_held())
+    }
+
+    /// The packets on the hop, handed up and lost ones included.
+    fn held(&self) -> impl Iterator<Item = &Sdu> {
+        self.places.iter().filter(|sdu| sdu.is_held())
     }
 
     /// Drops a packet for `cause`; true unless it was dropped, handed up, or gone before. It stays until it is
@@ -138,33 +159,35 @@ impl Sdus {
     /// dropped before.
     #[inline]
     pub fn finish(&mut self, key: SduKey) -> Option<Pdu> {
-        self.get(key)?;
-        let sdu = self.held.remove(key.index as usize);
-        if sdu.is_inside() { Some(sdu.pdu) } else { None }
+        let sdu = self.get_mut(key)?;
+        let is_inside = sdu.is_inside();
+        sdu.fate = Fate::Gone;
+        sdu.line = None;
+        let pdu = std::mem::take(&mut sdu.pdu);
+        self.free.push(key.index);
+        is_inside.then_some(pdu)
     }
 
     /// Removes a packet; one that is still inside is dropped for `cause`.
     pub fn release(&mut self, key: SduKey, cause: Cause, stage: &mut StageCx<'_, '_>) {
         self.lose(key, cause, stage);
-        if self.get(key).is_some() {
-            self.held.remove(key.index as usize);
-        }
+        self.finish(key);
     }
 
     /// True if no packet is on the hop, handed up or not.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.free.len() == self.places.len()
     }
 
     /// The packets that are neither handed up nor dropped.
     pub fn inside(&self) -> impl Iterator<Item = &Pdu> {
-        self.held.iter().map(|(_, sdu)| sdu).filter(|sdu| sdu.is_inside()).map(|sdu| &sdu.pdu)
+        self.held().filter(|sdu| sdu.is_inside()).map(|sdu| &sdu.pdu)
     }
 
     /// Those of them that travel in `direction`.
     pub(crate) fn inside_in(&self, direction: Direction) -> impl Iterator<Item = &Pdu> {
         let in_direction = move |sdu: &&Sdu| sdu.is_inside() && sdu.direction == direction;
-        self.held.iter().map(|(_, sdu)| sdu).filter(in_direction).map(|sdu| &sdu.pdu)
+        self.held().filter(in_direction).map(|sdu| &sdu.pdu)
     }
 }
 
