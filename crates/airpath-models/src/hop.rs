@@ -29,6 +29,8 @@ pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     due: Time,
     /// The same of the stages before the medium.
     receives: Time,
+    /// The same of those of them that may let a packet out.
+    releases: Time,
 }
 
 impl Hop<EntityModel, UserMedium> {
@@ -94,7 +96,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     }
 
     fn of_link(link: Link<E>, medium: M) -> Hop<E, M> {
-        let mut hop = Hop { medium, link, due: Time::NEVER, receives: Time::NEVER };
+        let mut hop = Hop { medium, link, due: Time::NEVER, receives: Time::NEVER, releases: Time::NEVER };
         // An entity may have something to say before the first packet.
         for direction in Direction::ALL {
             hop.ask(Time::ZERO, direction);
@@ -124,18 +126,21 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     }
 
     /// Tells the medium when the sending entity of `direction` has something to send.
+    #[inline]
     fn ask(&mut self, at: Time, direction: Direction) {
+        self.ask_from(at, direction, self.link.ends[sender(direction)].ready_at());
+    }
+
+    /// The same where that is ready at `ready`.
+    // Most of the time there is nothing to send.
+    #[inline(always)]
+    fn ask_from(&mut self, at: Time, direction: Direction, ready: Time) {
         let lane = &self.link.lanes[direction as usize];
-        if lane.blackout.is_on() {
+        if (ready == Time::NEVER && lane.again.is_empty()) || lane.blackout.is_on() {
             return;
         }
-        if !lane.again.is_empty() {
-            return self.medium.request(at, 0, direction);
-        }
-        let ready = self.link.ends[sender(direction)].ready_at();
-        if ready != Time::NEVER {
-            self.medium.request(at.max(ready), 0, direction);
-        }
+        let from = if lane.again.is_empty() { at.max(ready) } else { at };
+        self.medium.request(from, 0, direction);
     }
 
     /// Resumes `direction` after an event that may have made room in its send buffer, or given its entity
@@ -154,36 +159,32 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// Asks every part for its deadline: once after a change, not at every look.
     #[inline]
     fn note_due(&mut self) {
-        let (mut receives, mut ages) = (self.link.hears_at(), Time::NEVER);
+        let (mut releases, mut ages) = (Time::NEVER, Time::NEVER);
         for (lane, end) in self.link.lanes.iter().zip(&self.link.ends) {
-            receives = receives.min(lane.arrives).min(end.next_deadline()).min(lane.impairment.next_deadline());
+            releases = releases.min(lane.arrives).min(end.next_deadline()).min(lane.impairment.next_deadline());
             ages = ages.min(lane.queue.next_deadline());
         }
-        self.receives = receives;
-        self.due = receives.min(ages).min(self.medium.next_deadline());
+        self.releases = releases;
+        self.receives = releases.min(self.link.hears_at());
+        self.due = self.receives.min(ages).min(self.medium.next_deadline());
     }
 
     /// An instant before which no packet leaves the hop unless one is offered or parameters change;
     /// `Time::NEVER` if none will.
     pub fn next_departure(&self) -> Time {
-        let mut next = Time::NEVER;
         // A message that is heard may cause a transmission.
-        let mut transmission = self.medium.next_deadline().min(self.link.hears_at());
-        let is_empty = self.never_idle() && self.link.is_empty();
-        if is_empty {
-            // The frames that entities exchange carry nothing that leaves. What an hour of silence leaves to be
-            // caught up with would still keep a packet waiting, so it is done now and then.
-            transmission += CATCH_UP;
+        let transmission = self.medium.next_deadline().min(self.link.hears_at());
+        // What the medium sends next arrives no sooner than the propagation delay later; an entity
+        // may release or repeat something whenever it has a deadline of its own.
+        let arrives = transmission + self.least_transit();
+        if !(self.link.is_empty() && self.never_idle()) {
+            return self.releases.min(arrives);
         }
-        for (direction, lane) in Direction::ALL.into_iter().zip(&self.link.lanes) {
-            // What the medium sends next arrives no sooner than the propagation delay later; an entity
-            // may release or repeat something whenever it has a deadline of its own.
-            let released = self.link.ends[receiver(direction)].next_deadline();
-            let arrives = if is_empty { Time::NEVER } else { lane.arrives };
-            next = next.min(transmission + lane.propagation.least()).min(released).min(arrives);
-            next = next.min(lane.impairment.next_deadline());
-        }
-        next
+        // The frames that entities exchange carry nothing that leaves. What an hour of silence leaves to be
+        // caught up with would still keep a packet waiting, so it is done now and then.
+        let parts = self.link.ends.iter().zip(&self.link.lanes);
+        let released = parts.map(|(end, lane)| end.next_deadline().min(lane.impairment.next_deadline()));
+        released.fold(arrives + CATCH_UP, Time::min)
     }
 
     /// True if the hop is never idle: one of its entities sends also while there are no packets.
@@ -212,14 +213,13 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         self.link.ends[sender(direction)].bits_on_air(bytes)
     }
 
-    /// Runs one round of the stages that are due at `at`; the packets that leave the hop are handed
-    /// to `leave`.
-    pub fn step(&mut self, at: Time, cx: &mut Cx<'_>, leave: impl FnMut(Direction, Pdu, &mut Cx<'_>)) {
+    /// Runs one round of the stages that are due at `at`; packets that leave the hop are to be let out.
+    pub fn step(&mut self, at: Time, cx: &mut Cx<'_>) {
         if self.receives <= at {
             self.receive(at, cx);
         }
         self.step_own_medium(at, cx);
-        self.send(at, cx, leave);
+        self.age(at, cx);
     }
 
     /// The stage of the hop's own medium, if that is due.
@@ -289,7 +289,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         for direction in Direction::ALL {
             let impairment = &mut self.link.lanes[direction as usize].impairment;
             if impairment.next_deadline() <= at {
-                impairment.release(at, |pdu| self.link.out.push((direction, pdu)));
+                impairment.release(at, |pdu| self.link.out.push(direction, pdu));
             }
         }
         while self.link.hears_at() <= at {
@@ -301,10 +301,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         }
         for direction in Direction::ALL {
             if self.link.ends[receiver(direction)].next_deadline() <= at {
-                let link = &mut self.link;
-                let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Receive, cx);
-                link.ends[receiver(direction)].advance(&mut link.sdus, &mut stage, &mut link.up);
-                link.collect(at, direction, cx);
+                self.link.collect(at, direction, cx, |end, sdus, stage, up| end.advance(sdus, stage, up));
                 self.resume(at, direction.opposite(), cx);
             }
         }
@@ -314,10 +311,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 let lane = &mut link.lanes[direction as usize];
                 let Some((_, frame, outcome)) = lane.in_flight.pop_front() else { break };
                 lane.note_arrival();
-                let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Receive, cx);
-                link.ends[receiver(direction)].receive(frame, outcome, &mut link.sdus, &mut stage, &mut link.up);
+                link.collect(at, direction, cx, |end, sdus, stage, up| end.receive(frame, outcome, sdus, stage, up));
                 link.note_feedback(at, direction);
-                link.collect(at, direction, cx);
                 self.resume(at, direction.opposite(), cx);
             }
         }
@@ -329,14 +324,15 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             let moved = self.link.pump(at, direction, Arrival::FollowsOthers, cx);
             // What was ready has just had its chance; the medium asks again of itself.
             let again = std::mem::take(&mut self.link.lanes[direction as usize].caught_more);
-            if moved || again || self.link.ends[sender(direction)].ready_at() > at {
-                self.ask(at, direction);
+            let ready = self.link.ends[sender(direction)].ready_at();
+            if moved || again || ready > at {
+                self.ask_from(at, direction, ready);
             }
         }
     }
 
-    /// The stages of a step after the medium: packets whose time in the queue has run out, and those that leave.
-    pub(crate) fn send(&mut self, at: Time, cx: &mut Cx<'_>, mut leave: impl FnMut(Direction, Pdu, &mut Cx<'_>)) {
+    /// The stage of a step after the medium: packets whose time in the queue has run out.
+    pub(crate) fn age(&mut self, at: Time, cx: &mut Cx<'_>) {
         for direction in Direction::ALL {
             let link = &mut self.link;
             let lane = &mut link.lanes[direction as usize];
@@ -347,16 +343,24 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
                 self.resume(at, direction, cx);
             }
         }
-        if !self.link.out.is_empty() {
-            let Link { out, lanes, .. } = &mut self.link;
-            for (direction, pdu) in out.drain(..) {
-                if let Some(gate) = &mut lanes[direction as usize].gate {
-                    gate.beyond = gate.beyond + QueueLength { packets: 1, bytes: pdu.len.into() };
-                }
-                leave(direction, pdu, cx);
-            }
-        }
         self.note_due();
+    }
+
+    /// True if packets leave the hop in this step.
+    #[inline]
+    pub(crate) fn lets_out(&self) -> bool {
+        !self.link.out.is_empty()
+    }
+
+    /// The end of a step: hands the packets that leave the hop to `leave`.
+    pub(crate) fn let_out(&mut self, mut leave: impl FnMut(Direction, Pdu)) {
+        let Link { out, lanes, .. } = &mut self.link;
+        out.take(|direction, pdu| {
+            if let Some(gate) = &mut lanes[direction as usize].gate {
+                gate.beyond = gate.beyond + QueueLength { packets: 1, bytes: pdu.len.into() };
+            }
+            leave(direction, pdu);
+        });
     }
 
     /// Puts the parameters of `config` in force at `at` as state number `state`.

@@ -34,8 +34,57 @@ pub(crate) struct Link<E> {
     /// Messages of receiving entities to sending ones: arrival, direction of the frames they are about, and the word.
     pub(crate) feedback: VecDeque<(Time, Direction, u64)>,
     /// Packets that leave the hop in the present step.
-    pub(crate) out: Vec<(Direction, Pdu)>,
+    pub(crate) out: Leaving,
+    /// Packets that a receiving entity has completed, on their way to the impairment.
     pub(crate) up: Vec<Pdu>,
+}
+
+/// Packets that leave a hop in one step, in order. The entities put theirs in without a word about the direction, which
+/// is noted afterwards: a packet is not moved again for it.
+#[derive(Default)]
+pub(crate) struct Leaving {
+    pdus: Vec<Pdu>,
+    directions: Vec<Direction>,
+}
+
+impl Leaving {
+    /// True if there are none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pdus.is_empty()
+    }
+
+    /// Adds a packet.
+    pub(crate) fn push(&mut self, direction: Direction, pdu: Pdu) {
+        self.pdus.push(pdu);
+        self.directions.push(direction);
+    }
+
+    /// Notes that those without a direction travel in `direction`.
+    #[inline]
+    fn note(&mut self, direction: Direction) {
+        while self.directions.len() < self.pdus.len() {
+            self.directions.push(direction);
+        }
+    }
+
+    /// Packets in `direction`.
+    fn in_direction(&self, direction: Direction) -> impl Iterator<Item = &Pdu> {
+        let all = self.directions.iter().zip(&self.pdus);
+        all.filter(move |(way, _)| **way == direction).map(|(_, pdu)| pdu)
+    }
+
+    /// Takes all packets out, in order.
+    #[inline]
+    pub(crate) fn take(&mut self, mut each: impl FnMut(Direction, Pdu)) {
+        // Mostly there is one, for which this costs less than to drain.
+        self.pdus.reverse();
+        self.directions.reverse();
+        while let Some(pdu) = self.pdus.pop() {
+            let Some(direction) = self.directions.pop() else { return };
+            each(direction, pdu);
+        }
+    }
 }
 
 /// State of one direction of a hop.
@@ -73,7 +122,7 @@ impl<E: LinkEntity> Link<E> {
             lanes: Direction::ALL.map(|direction| Lane::new(direction, config, station, seed)),
             sdus: Sdus::new(),
             feedback: VecDeque::new(),
-            out: Vec::new(),
+            out: Leaving::default(),
             up: Vec::new(),
         }
     }
@@ -144,7 +193,7 @@ impl<E: LinkEntity> Link<E> {
 
     /// Packets in `direction` that have left the input queue and not the hop.
     fn past_queue(&self, direction: Direction) -> QueueLength {
-        let leaving = self.out.iter().filter(|(way, _)| *way == direction).map(|(_, pdu)| pdu);
+        let leaving = self.out.in_direction(direction);
         let held_back = self.lanes[direction as usize].impairment.packets();
         length_of(self.sdus.inside_in(direction).chain(held_back).chain(leaving))
     }
@@ -216,26 +265,34 @@ impl<E: LinkEntity> Link<E> {
         self.feedback.front().map_or(Time::NEVER, |(arrives, ..)| *arrives)
     }
 
-    /// Hands what the receiving entity has completed to the way out.
+    /// Lets the receiving entity of `direction` do `work`, and hands what it has completed to the way out.
     #[inline]
-    pub(crate) fn collect(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
-        if self.up.is_empty() {
-            return;
+    pub(crate) fn collect(
+        &mut self,
+        at: Time,
+        direction: Direction,
+        cx: &mut Cx<'_>,
+        work: impl FnOnce(&mut E, &mut Sdus, &mut StageCx<'_, '_>, &mut Vec<Pdu>),
+    ) {
+        let is_idle = self.lanes[direction as usize].impairment.is_idle();
+        let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Receive, cx);
+        let up = if is_idle { &mut self.out.pdus } else { &mut self.up };
+        work(&mut self.ends[receiver(direction)], &mut self.sdus, &mut stage, up);
+        self.out.note(direction);
+        if !self.up.is_empty() {
+            self.impair(at, direction, cx);
         }
-        if !self.lanes[direction as usize].impairment.is_idle() {
-            return self.collect_impaired(at, direction, cx);
-        }
-        self.out.extend(self.up.drain(..).map(|pdu| (direction, pdu)));
     }
 
     #[inline(never)]
-    fn collect_impaired(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
+    fn impair(&mut self, at: Time, direction: Direction, cx: &mut Cx<'_>) {
         let mut stage = Self::stage(self.index, self.state, at, direction, Stage::Receive, cx);
         let impairment = &mut self.lanes[direction as usize].impairment;
         for pdu in self.up.drain(..) {
-            impairment.take(pdu, &mut stage, |pdu| self.out.push((direction, pdu)));
+            impairment.take(pdu, &mut stage, |pdu| self.out.push(direction, pdu));
         }
     }
+
     /// Data that waits in `direction` at `at`. What is queued behind an empty send buffer waits for a packet that is on
     /// the air.
     pub(crate) fn backlog(&self, at: Time, direction: Direction) -> Backlog {
@@ -465,7 +522,7 @@ impl Lane {
     #[inline]
     fn outcome(&mut self, at: Time, frame: &Frame, positions: ErrorPositions, sdus: &Sdus) -> ChannelOutcome {
         let pdu = || Some(&sdus.get(frame.pieces.first()?.sdu)?.pdu);
-        if self.channel.spares(pdu) {
+        if self.channel.is_error_free() || self.channel.spares(pdu) {
             return ChannelOutcome::Ok;
         }
         let on_air = frame.bits.get();

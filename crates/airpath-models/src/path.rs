@@ -285,27 +285,33 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
     }
 
     fn serve(&mut self, at: Time, cx: &mut Cx<'_>) {
-        let (hops, mut way_out) = self.hops_and_way_out();
-        for (index, hop) in hops.iter_mut().enumerate() {
+        for index in 0..self.hops.len() {
+            let hop = &mut self.hops[index];
             if hop.next_deadline() <= at {
-                hop.step(at, cx, |direction, pdu, cx| way_out.take(at, index, direction, pdu, cx));
+                hop.step(at, cx);
+                self.let_out(index, at, cx);
             }
         }
     }
 
     /// The last stages of a step of bearer `index` at `at`, whose first ones have been run.
     pub(crate) fn send(&mut self, index: usize, at: Time, cx: &mut Cx<'_>) {
-        let (hops, mut way_out) = self.hops_and_way_out();
-        hops[index].send(at, cx, |direction, pdu, cx| way_out.take(at, index, direction, pdu, cx));
+        self.hops[index].age(at, cx);
+        self.let_out(index, at, cx);
     }
 
-    fn hops_and_way_out(&mut self) -> (&mut [Hop<E, M>], WayOut<'_>) {
+    /// Lets out what leaves bearer `index` in a step at `at`.
+    #[inline]
+    fn let_out(&mut self, index: usize, at: Time, cx: &mut Cx<'_>) {
+        if !self.hops[index].lets_out() {
+            return;
+        }
         let (place, hops, state) = (self.place, self.hop_count(), self.schedule.state());
         let bearers = self.bearers.as_deref();
         let windows = self.windows.as_deref_mut();
-        let way_out =
+        let mut way_out =
             WayOut { transfers: &mut self.transfers, loads: &self.loads, bearers, windows, hops, place, state };
-        (&mut self.hops, way_out)
+        self.hops[index].let_out(|direction, pdu| way_out.take(at, index, direction, pdu, cx));
     }
 
     /// The bearer of this number.
@@ -545,7 +551,11 @@ impl<E: LinkEntity, M: Medium> Agenda for Path<E, M> {
 
     #[inline]
     fn due(&self) -> (Time, Next) {
-        let service = self.hops.iter().map(Hop::next_deadline).fold(Time::NEVER, Time::min);
+        let service = match self.hops.as_slice() {
+            // No loop where there is nothing to compare.
+            [only] => only.next_deadline(),
+            hops => hops.iter().map(Hop::next_deadline).fold(Time::NEVER, Time::min),
+        };
         let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
         // At equal times the earlier line wins.
         let mut next = (service, Next::Service);

@@ -463,6 +463,12 @@ impl Channel {
         if self.per == Per::Block { start } else { end }
     }
 
+    /// True if there are no errors.
+    #[inline]
+    pub fn is_error_free(&self) -> bool {
+        matches!(self.process, ErrorProcessModel::None(_))
+    }
+
     /// True if errors spare what carries the packet that `pdu` tells, if it carries one.
     #[inline]
     pub fn spares<'a>(&self, pdu: impl FnOnce() -> Option<&'a Pdu>) -> bool {
@@ -473,7 +479,7 @@ impl Channel {
     /// frame.
     #[inline]
     pub fn outcome(&mut self, at: Time, frame: &Transmission, packet: Option<&Transmission>) -> ChannelOutcome {
-        if matches!(self.process, ErrorProcessModel::None(_)) {
+        if self.is_error_free() {
             return ChannelOutcome::Ok;
         }
         self.drawn_outcome(at, frame, packet)
