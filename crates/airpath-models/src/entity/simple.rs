@@ -243,8 +243,8 @@ impl Simple {
     fn take(
         &mut self,
         waited: bool,
-        frame: Frame,
-        outcome: ChannelOutcome,
+        frame: &Frame,
+        outcome: &ChannelOutcome,
         sdus: &mut Sdus,
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
@@ -253,10 +253,10 @@ impl Simple {
             let sdu = &mut sdus[piece.sdu];
             sdu.accounted += 1;
             let mut lost = None;
-            match &outcome {
+            match outcome {
                 // Behind a cut nothing is missed.
                 ChannelOutcome::Lost if sdu.cut => {}
-                ChannelOutcome::Lost | ChannelOutcome::BlackedOut => lost = cause_of_loss(&outcome),
+                ChannelOutcome::Lost | ChannelOutcome::BlackedOut => lost = cause_of_loss(outcome),
                 ChannelOutcome::Flipped(positions) if sdu.is_inside() => flip(sdu, positions, stage),
                 ChannelOutcome::Truncated { bytes, flips } if sdu.is_inside() => {
                     flip(sdu, flips, stage);
@@ -489,13 +489,13 @@ impl LinkEntity for Simple {
             }
         };
         if due == stage.at && (behind.is_none() || !keep_order) {
-            return self.take(false, frame, outcome, sdus, stage, up);
+            return self.take(false, &frame, &outcome, sdus, stage, up);
         }
         if let Some((frame, cause)) = self.wait(due, keep_order, frame, outcome, sdus) {
             for piece in &frame.pieces {
                 sdus.lose(piece.sdu, cause, stage);
             }
-            self.take(false, frame, ChannelOutcome::Ok, sdus, stage, up);
+            self.take(false, &frame, &ChannelOutcome::Ok, sdus, stage, up);
         }
     }
 
@@ -514,7 +514,7 @@ impl LinkEntity for Simple {
             };
             let Some(Waiting { frame, outcome }) = waiting else { return };
             self.note_waiting();
-            self.take(true, frame, outcome, sdus, stage, up);
+            self.take(true, &frame, &outcome, sdus, stage, up);
         }
     }
 
