@@ -255,6 +255,16 @@ pub trait Machine: Send {
         self.next_deadline()
     }
 
+    /// Packets that are certain to leave: hands them to `foretell` with their due times and ports, in the order of their
+    /// emission, and returns a later instant, before which nothing else leaves unless a command comes or something is
+    /// offered. Only a command changes them. What is offered meanwhile leaves no sooner than
+    /// [`Machine::least_transit`] after its offer until that instant, and at least until [`Machine::next_emission`].
+    /// No packet that is due after `until` has to be told. A driver that can write packets at times to come need not
+    /// wake up for each of them. A machine that foretells nothing returns the next emission.
+    fn foresee(&self, _until: Time, _foretell: &mut dyn FnMut(Time, PortId, &Pdu)) -> Time {
+        self.next_emission().unwrap_or(Time::NEVER)
+    }
+
     /// An item offered from now on leaves no sooner than this after it was offered, until
     /// [`Machine::next_emission`] or the next command. A driver whose inputs bear the times of their
     /// arrival may leave them unread for as long.
@@ -333,6 +343,9 @@ impl<M: Machine + ?Sized> Machine for Box<M> {
     }
     fn next_emission(&self) -> Option<Time> {
         (**self).next_emission()
+    }
+    fn foresee(&self, until: Time, foretell: &mut dyn FnMut(Time, PortId, &Pdu)) -> Time {
+        (**self).foresee(until, foretell)
     }
     fn least_transit(&self) -> Span {
         (**self).least_transit()

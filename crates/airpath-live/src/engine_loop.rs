@@ -5,10 +5,12 @@
 //! links. The machines live in logical time; the loop offers packets with the time at which they
 //! arrived, and writes what is due. How late it is is measured and reported, never fed back.
 
+mod ahead;
 mod asleep;
 mod circling;
 mod credits;
 mod egress;
+mod foretelling;
 mod frame;
 mod frames;
 mod held_back;
@@ -31,6 +33,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
+use ahead::Foretold;
 use airpath_core::{BufferPool, PortId, Span, Time};
 use asleep::{Kept, OwnThread};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -69,6 +72,10 @@ const HEARTBEAT_NS: u64 = 100_000_000;
 const HEARTBEATS_LAST_NS: u64 = 5_000_000_000;
 /// Interval of wake-ups after that: an idle link costs next to nothing.
 const SLOW_HEARTBEAT_NS: u64 = 1_000_000_000;
+
+/// Factor of the time for which ports may be left unread where the clock stands still while there is work: only what
+/// comes in that time has to find room, and not what comes while the loop is kept from reading.
+const LONGER_UNREAD: u32 = 20;
 
 /// A word to the loop from another thread.
 #[derive(Debug)]
@@ -190,6 +197,8 @@ pub struct EngineLoop {
     /// Orders whose time is to come.
     later: Later,
     plans: Plans,
+    /// Packets that leave during a nap.
+    foretold: Foretold,
     /// Links whose packets bear no stamps.
     unstamped: Vec<usize>,
     /// Is told of each link that is lost; without it the loss of one ends the loop.
@@ -220,6 +229,7 @@ impl EngineLoop {
         let unstamped = (0..links.len()).filter(|link| !links[*link].has_kernel_stamps()).collect();
         let engine = EngineLoop {
             plans: Plans::new(links.len()),
+            foretold: Foretold::default(),
             unstamped,
             on_lost: None,
             links,
@@ -243,12 +253,14 @@ impl EngineLoop {
 
     /// For a kernel whose time passes only while everything sleeps: the clock is read after waiting
     /// and not again while there is work, since a look at it is a system call there, and the most
-    /// frequent one. Packets are handed over with the next call that waits. Every packet leaves at its own instant:
-    /// waiting for others would save nothing.
+    /// frequent one. Packets are handed over with the next call that waits, and those that are certain to leave before
+    /// the loop has to look around with that call, too, which sends each at its time. Every packet leaves at its own
+    /// instant: waiting for others would save nothing.
     #[must_use]
     pub fn with_frozen_clock(mut self) -> EngineLoop {
         self.waiter.heed_deferred();
         self.links.iter_mut().flat_map(LiveLink::ports).for_each(|port| port.defer_writes());
+        self.links.iter_mut().for_each(|link| link.leave_unread_times(LONGER_UNREAD));
         EngineLoop { frozen_clock: true, single_departures: true, ..self }
     }
 
@@ -344,13 +356,16 @@ impl EngineLoop {
                     self.waiter.poll(&mut note)?;
                     polled_in_vain = readable.is_empty() && !commanded;
                 }
-                Step::Nap { wake_ns, deadline_ns } => {
+                Step::Nap { mut wake_ns, mut deadline_ns } => {
                     let mut polled = false;
                     if wake_ns > now_ns {
                         // Where the clock stands still, nothing is to be done between waking and looking.
                         polled = self.frozen_clock;
                         if polled {
+                            wake_ns = self.send_ahead(now_ns, wake_ns)?;
+                            deadline_ns = deadline_ns.max(wake_ns);
                             self.waiter.nap_and_poll(wake_ns, &mut note)?;
+                            self.note_sent();
                         } else {
                             self.waiter.nap(wake_ns);
                         }
@@ -447,6 +462,10 @@ impl EngineLoop {
             self.stamps.waited(looked_ns, stepped);
             if commanded {
                 if self.listen(looked_ns)? {
+                    if self.frozen_clock {
+                        // What came during a long nap came before the end.
+                        self.turn(looked_ns, &mut readable)?;
+                    }
                     break;
                 }
                 if self.started {
@@ -633,6 +652,7 @@ impl EngineLoop {
         let clock = move || if still { now } else { Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch)) };
         let link = &mut self.links[order.link];
         if let Some((command, record)) = &order.command {
+            let received = link.effective(received);
             for _ in 0..READS_BEFORE_AN_ORDER {
                 let mut reading =
                     Reading { now_ns, epoch_ns: epoch, clock: &clock, pool: &mut self.pool, stamps: &mut self.stamps };
@@ -657,7 +677,6 @@ impl EngineLoop {
             link.drive(link.driven_to(), clock)?;
             link.tell_of_traffic();
         }
-        let link = &self.links[order.link];
         let at = if order.command.is_some() { link.driven_to() } else { now };
         Ok(Answer::Done { received, at, states: link.states_in_force() })
     }

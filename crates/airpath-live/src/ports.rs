@@ -243,6 +243,11 @@ pub trait Adapter: AsFd + fmt::Debug {
     /// From now on packets may be sent with the thread's next call that waits (see [`crate::series::defer`]).
     fn defer_writes(&mut self) {}
 
+    /// True if all packets are sent so.
+    fn defers_writes(&self) -> bool {
+        false
+    }
+
     /// Packets lost beside the model.
     ///
     /// # Errors

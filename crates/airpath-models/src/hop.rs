@@ -14,7 +14,7 @@ use airpath_core::{Bits, Cause, Cx, Direction, DrawKey, DrawScope, End, Origin, 
 
 use crate::agenda::CATCH_UP;
 use crate::config::HopConfig;
-use crate::entity::{Arrival, EntityBeginning, EntityModel, LinkEntity};
+use crate::entity::{Arrival, EntityBeginning, EntityModel, Foresight, LinkEntity};
 use crate::flow_control::{Gate, Window};
 use crate::link::{Link, OnAir, receiver, sender};
 use crate::medium::{Medium, MediumBeginning, MediumModel, UserMedium};
@@ -185,6 +185,36 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         let parts = self.link.ends.iter().zip(&self.link.lanes);
         let released = parts.map(|(end, lane)| end.next_deadline().min(lane.impairment.next_deadline()));
         released.fold(arrives + CATCH_UP, Time::min)
+    }
+
+    /// Hands the packets that are certain to leave in `direction` by `until` to `foretell`, in order, and returns an
+    /// instant before which nothing else leaves in that direction unless a packet is offered or parameters change.
+    pub(crate) fn foresee<'a>(
+        &'a self,
+        direction: Direction,
+        until: Time,
+        mut foretell: impl FnMut(Time, &'a Pdu),
+    ) -> Time {
+        let Link { ends, lanes, sdus, .. } = &self.link;
+        let (lane, end) = (&lanes[direction as usize], &ends[receiver(direction)]);
+        let is_impaired = !lane.impairment.is_idle() || lane.impairment.next_deadline() != Time::NEVER;
+        if self.never_idle() || lane.blackout.is_on() || is_impaired {
+            return self.next_departure();
+        }
+        // Whatever the next event causes passes the propagation first, but for what an entity releases of itself.
+        let mut nothing_else_before = (self.due + self.least_transit()).min(end.next_deadline());
+        for (arrives, frame, outcome) in &lane.in_flight {
+            let foresight = if *arrives <= until { end.foresee(frame, outcome, sdus) } else { Foresight::Unknown };
+            match foresight {
+                Foresight::Packet(pdu) => foretell(*arrives, pdu),
+                Foresight::Nothing => {}
+                Foresight::Unknown => {
+                    nothing_else_before = nothing_else_before.min(*arrives);
+                    break;
+                }
+            }
+        }
+        nothing_else_before
     }
 
     /// True if the hop is never idle: one of its entities sends also while there are no packets.

@@ -20,6 +20,8 @@ use airpath_core::{
     PacketFilters, Pdu, PortId, Seed, Signal, Span, StateInForce, Time,
 };
 
+use smallvec::SmallVec;
+
 use crate::agenda::{Agenda, KEEP_UP, Next};
 use crate::bearers::Bearers;
 use crate::config::{HopConfig, PathConfig, Setting};
@@ -31,6 +33,9 @@ use crate::load::Loads;
 use crate::medium::{Medium, MediumModel, UserMedium};
 use crate::states::Schedule;
 use crate::windows::Windows;
+
+/// Packets that are certain to leave: when, in which direction. For some of them no memory is allocated.
+type Certain<'a> = SmallVec<[(Time, Direction, &'a Pdu); 32]>;
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
@@ -505,6 +510,44 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         departure.min(self.schedule.due()).min(transfer).min(released)
     }
 
+    /// The packets that are certain to leave by `until`, in the order of their emission, and an instant before which
+    /// nothing else leaves.
+    fn certain_departures(&self, until: Time) -> (Certain<'_>, Time) {
+        let mut certain = Certain::new();
+        let mut nothing_else_before = self.schedule.due();
+        let last = self.hops.len() - 1;
+        // At one instant the hops are served in order, and in each of them the uplink first.
+        let ways = if last == 0 { Direction::ALL } else { [Direction::Downlink, Direction::Uplink] };
+        for direction in ways {
+            // Hops against the direction, and the least time behind each.
+            let mut behind = Span::ZERO;
+            for place in 0..=last {
+                let index = if direction == Direction::Uplink { last - place } else { place };
+                let hop = &self.hops[index];
+                let leaves = if place == 0 {
+                    hop.foresee(direction, until, |at, pdu| {
+                        if pdu.origin != Origin::Background || !self.loads.ends_at(pdu.id, index) {
+                            certain.push((at, direction, pdu));
+                        }
+                    })
+                } else {
+                    hop.next_departure() + behind
+                };
+                nothing_else_before = nothing_else_before.min(leaves);
+                behind = behind + hop.least_transit();
+                for (at, _, way, _) in self.transfers.iter().filter(|(_, to, ..)| *to == index) {
+                    let leaves = if *way == direction { *at + behind } else { Time::NEVER };
+                    nothing_else_before = nothing_else_before.min(leaves);
+                }
+            }
+            // The packets of a background load may let others go.
+            let least = self.hops.iter().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
+            nothing_else_before = nothing_else_before.min(self.loads.next() + least);
+        }
+        certain.sort_by_key(|(at, ..)| *at);
+        (certain, nothing_else_before)
+    }
+
     /// Minimum transit time of a packet of `bytes` from `end` at `at`. Beside what hops take of themselves, `shared`
     /// tells the least time of bits on a shared medium, by bearer, time and direction. Whichever bearer takes the
     /// packet, the fastest one of each hop is none too slow.
@@ -664,6 +707,17 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
         let least = self.hops.iter().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
         let load = self.loads.next() + least.min(KEEP_UP);
         self.next_departure().min(load).finite()
+    }
+
+    fn foresee(&self, until: Time, foretell: &mut dyn FnMut(Time, PortId, &Pdu)) -> Time {
+        if self.windows.is_some() || self.bearers.is_some() {
+            return self.next_emission().unwrap_or(Time::NEVER);
+        }
+        let (certain, nothing_else_before) = self.certain_departures(until);
+        for (at, direction, pdu) in certain.into_iter().take_while(|(at, ..)| *at < nothing_else_before) {
+            foretell(at, PortId::of(self.place.user, direction.receiver()), pdu);
+        }
+        nothing_else_before
     }
 
     fn least_transit(&self) -> Span {

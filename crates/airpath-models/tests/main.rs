@@ -23,6 +23,7 @@ mod exactness;
 mod fading;
 mod filters;
 mod flow_control;
+mod foresight;
 mod hand_computed;
 mod impairment;
 mod laws;

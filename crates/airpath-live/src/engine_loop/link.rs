@@ -5,6 +5,7 @@
 
 mod drive;
 mod emit;
+mod foresee;
 mod look;
 mod read;
 
@@ -18,6 +19,7 @@ use airpath_core::{
 use airpath_log::{Delays, LatenessBound, Quantum, Recorder};
 pub use look::{FinishedLink, LinkLook, PortLosses};
 
+use super::ahead::Ahead;
 use super::circling::Watch;
 use super::credits::Credits;
 use super::egress::Egress;
@@ -110,6 +112,8 @@ pub struct LiveLink {
     tells_headers: Vec<bool>,
     /// Filters of the machine, by port.
     filters: Vec<Option<Arc<dyn PacketFilters>>>,
+    /// Packets that were handed to the kernel before they were due.
+    ahead: Ahead,
     /// Packets whose path began at another host.
     journeys: Journeys,
     /// Watch over frames that circle.
@@ -177,6 +181,7 @@ impl LiveLink {
             has_waiting: false,
             unread_since: None,
             unread_limit,
+            ahead: Ahead::default(),
             journeys: Journeys::default(),
             circling: Watch::default(),
             last_emission: Time::ZERO,
@@ -203,6 +208,11 @@ impl LiveLink {
     #[must_use]
     pub fn with_first_id(self, first_id: PduId) -> LiveLink {
         LiveLink { next_id: first_id, ..self }
+    }
+
+    /// Ports may be left unread for `factor` times as long as they say.
+    pub fn leave_unread_times(&mut self, factor: u32) {
+        self.unread_limit = Span::from_nanos(self.unread_limit.nanos().saturating_mul(factor.into()));
     }
 
     /// Chooses the quantum of departures from the next call on.

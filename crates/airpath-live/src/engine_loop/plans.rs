@@ -96,7 +96,12 @@ impl Plans {
             (*due).max(*closed).max(open)
         });
         let next = departures.min().unwrap_or(Time::NEVER);
-        self.work.iter().copied().min().unwrap_or(Time::NEVER).min(next)
+        self.next_work().min(next)
+    }
+
+    /// Time of the next work beside departures.
+    pub fn next_work(&self) -> Time {
+        self.work.iter().copied().min().unwrap_or(Time::NEVER)
     }
 
     /// True if `link` has something to do at `now`, at which links wake up.

@@ -160,6 +160,10 @@ impl Adapter for PacketPort {
         self.deferred_losses.get_or_insert_default();
     }
 
+    fn defers_writes(&self) -> bool {
+        self.deferred_losses.is_some()
+    }
+
     fn drops_outside_model(&mut self) -> io::Result<DropsOutsideModel> {
         // Reading the statistics resets them.
         self.socket_drops += u64::from(packet_statistics(self.socket.as_fd())?.tp_drops);

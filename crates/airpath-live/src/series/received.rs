@@ -15,8 +15,10 @@ use super::Call;
 
 /// Maximum number of sockets that one call receives from: the two ends of a link.
 const ROOMS: usize = 2;
-/// Maximum number of packets of a socket.
-const MESSAGES: usize = 4;
+/// Maximum number of packets of a socket: about those that come while the frames of one call are sent.
+const MESSAGES: usize = 32;
+/// Number of packets that are asked for where none came before.
+const FEW_MESSAGES: usize = 4;
 /// Longer than any packet with its headers.
 const MESSAGE_BYTES: usize = 66 << 10;
 const CONTROL_BYTES: usize = 96;
@@ -46,6 +48,8 @@ struct Room {
     /// Index of the first packet that was not taken.
     next: usize,
     count: usize,
+    /// Number of packets that were asked for.
+    asked: usize,
     /// Error of the socket, which tells it only once.
     error: Option<Errno>,
 }
@@ -84,7 +88,9 @@ impl Room {
         self.socket = socket;
         self.parts.clear();
         self.messages.clear();
-        for piece in self.bytes.chunks_exact_mut(MESSAGE_BYTES) {
+        // Every message header has to be written beforehand.
+        self.asked = (2 * self.count).clamp(FEW_MESSAGES, MESSAGES);
+        for piece in self.bytes.chunks_exact_mut(MESSAGE_BYTES).take(self.asked) {
             self.parts.push(libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() });
         }
         for (part, control) in self.parts.iter_mut().zip(&mut self.controls) {
@@ -96,14 +102,14 @@ impl Room {
             message.msg_hdr.msg_controllen = CONTROL_BYTES as _;
             self.messages.push(message);
         }
-        let (at, length) = (self.messages.as_mut_ptr() as libc::c_long, MESSAGES as libc::c_long);
+        let (at, length) = (self.messages.as_mut_ptr() as libc::c_long, self.asked as libc::c_long);
         Call::new(libc::SYS_recvmmsg, [socket.into(), at, length, libc::MSG_DONTWAIT.into(), 0])
     }
 
     fn settle(&mut self, outcome: nix::Result<usize>) {
         self.next = 0;
         (self.count, self.error) = match outcome {
-            Ok(count) => (count.min(MESSAGES), None),
+            Ok(count) => (count.min(self.asked), None),
             // There was nothing, or the call was not made.
             Err(Errno::EAGAIN | Errno::EINTR) => (0, None),
             Err(error) => (0, Some(error)),
@@ -164,7 +170,7 @@ pub fn take(
             give(index, room.message(room.next + index));
         }
         room.next += count;
-        Some(Ok(Taken { count, has_more: room.next < room.count || room.count == MESSAGES }))
+        Some(Ok(Taken { count, has_more: room.next < room.count || room.count == room.asked }))
     })
 }
 
@@ -249,11 +255,12 @@ mod tests {
     #[test]
     fn a_socket_that_filled_the_room_may_have_more() {
         let (one, its_end) = UnixDatagram::pair().unwrap();
-        (0..=MESSAGES).for_each(|_| assert_eq!(its_end.send(b"x").unwrap(), 1));
-        receive_now(&[one.as_raw_fd()]);
-        assert_eq!(taken(&one, 9), Some((vec![b"x".to_vec(); MESSAGES], true)));
-        receive_now(&[one.as_raw_fd()]);
-        assert_eq!(taken(&one, 9), Some((vec![b"x".to_vec()], false)));
+        // The more came before, the more is asked for.
+        (0..3 * FEW_MESSAGES + 1).for_each(|_| assert_eq!(its_end.send(b"x").unwrap(), 1));
+        for (count, has_more) in [(FEW_MESSAGES, true), (2 * FEW_MESSAGES, true), (1, false)] {
+            receive_now(&[one.as_raw_fd()]);
+            assert_eq!(taken(&one, 99), Some((vec![b"x".to_vec(); count], has_more)));
+        }
     }
 
     #[test]

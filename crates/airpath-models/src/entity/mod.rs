@@ -320,6 +320,17 @@ pub struct Answer {
     pub word: u64,
 }
 
+/// What a frame on its way will bring.
+#[derive(Clone, Copy, Debug)]
+pub enum Foresight<'a> {
+    /// This packet, as it is.
+    Packet(&'a Pdu),
+    /// No packet.
+    Nothing,
+    /// That is not known before it arrives.
+    Unknown,
+}
+
 /// A link entity at one end of a hop.
 pub trait LinkEntity: Send {
     /// True if the send buffer takes `next` now.
@@ -347,6 +358,12 @@ pub trait LinkEntity: Send {
         stage: &mut StageCx<'_, '_>,
         up: &mut Vec<Pdu>,
     );
+
+    /// What [`LinkEntity::receive`] will hand up for `frame`, if frames before it that are on their way were foreseen,
+    /// too. An entity may foresee only frames that cause nothing else: no answer, no timer, no feedback.
+    fn foresee<'a>(&self, _frame: &Frame, _outcome: &ChannelOutcome, _sdus: &'a Sdus) -> Foresight<'a> {
+        Foresight::Unknown
+    }
 
     /// The answer to `frame`, which the other end has sent and whose transmission has just ended with `outcome`: on a
     /// medium that acknowledges each frame at once. An entity that corrects errors acknowledges what it can decode.
@@ -447,6 +464,9 @@ impl LinkEntity for EntityModel {
         up: &mut Vec<Pdu>,
     ) {
         dispatch_entity!(self, entity => entity.receive(frame, outcome, sdus, stage, up));
+    }
+    fn foresee<'a>(&self, frame: &Frame, outcome: &ChannelOutcome, sdus: &'a Sdus) -> Foresight<'a> {
+        dispatch_entity!(self, entity => entity.foresee(frame, outcome, sdus))
     }
     #[inline(always)]
     fn answer(&self, frame: &Frame, outcome: &ChannelOutcome) -> Answer {

@@ -20,7 +20,8 @@ use smallvec::smallvec;
 
 use super::losses::cause_of_loss;
 use super::{
-    Arrival, EntityBeginning, EntityParameters, Fragmentation, LastFrame, LinkEntity, OwnFrames, Sdu, SduKey, Sdus,
+    Arrival, EntityBeginning, EntityParameters, Foresight, Fragmentation, LastFrame, LinkEntity, OwnFrames, Sdu,
+    SduKey, Sdus,
 };
 use crate::air::{Backlog, Frame, Grant, Piece};
 use crate::channel::ChannelOutcome;
@@ -496,6 +497,16 @@ impl LinkEntity for Simple {
                 sdus.lose(piece.sdu, cause, stage);
             }
             self.take(false, &frame, &ChannelOutcome::Ok, sdus, stage, up);
+        }
+    }
+
+    fn foresee<'a>(&self, frame: &Frame, outcome: &ChannelOutcome, sdus: &'a Sdus) -> Foresight<'a> {
+        let [piece] = frame.pieces.as_slice() else { return Foresight::Unknown };
+        // A packet of one frame is complete at once, whatever the receive buffer holds.
+        match (sdus.get(piece.sdu).filter(|sdu| sdu.parts == 1 && sdu.is_inside()), outcome) {
+            (Some(sdu), ChannelOutcome::Ok) if self.in_order.is_empty() => Foresight::Packet(&sdu.pdu),
+            (Some(_), ChannelOutcome::Lost) => Foresight::Nothing,
+            _ => Foresight::Unknown,
         }
     }
 

@@ -4,6 +4,7 @@
 //! Common parts of the tests of the laws: scripts of inputs, a run that checks the laws at every call, and
 //! strategies that mix the registered examples into paths.
 
+mod foresight;
 pub mod segment;
 
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ use airpath_models::queueing::QueueConfig;
 use airpath_models::random::Random;
 use airpath_models::states::Stay;
 use airpath_models::{Cell, HopConfig, LinkConfig, Path, PathConfig, Setting, StateConfig};
+use foresight::Foresight;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
@@ -211,6 +213,7 @@ pub struct Runner<M: Hops> {
     promised: Time,
     /// Before these, the packets of these numbers were not to be emitted, as long as no parameter changes.
     not_before: HashMap<u64, Time>,
+    pub foresight: Foresight,
 }
 
 impl<M: Hops> Runner<M> {
@@ -225,10 +228,14 @@ impl<M: Hops> Runner<M> {
             next_id: 1,
             promised: Time::ZERO,
             not_before: HashMap::new(),
+            foresight: Foresight::default(),
         }
     }
 
     pub fn act(&mut self, at: Time, action: &Action) {
+        if !matches!(action, Action::Offer { .. }) {
+            self.foresight.commanded(at);
+        }
         let cx = &mut Cx::new(&mut self.outputs);
         match action {
             Action::Offer { port, len, header_len } => {
@@ -286,6 +293,8 @@ impl<M: Hops> Runner<M> {
             last = emission.at;
         }
         self.check_promises();
+        self.foresight.check(&self.outputs.emissions[self.seen_emissions..], reached);
+        self.foresight.ask(&self.machine, reached);
         self.seen_events = self.outputs.events.len();
         self.seen_emissions = self.outputs.emissions.len();
         self.now = reached;

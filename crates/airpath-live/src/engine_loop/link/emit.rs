@@ -27,7 +27,9 @@ impl LiveLink {
 
     pub(super) fn emit(&mut self, clock: impl Fn() -> Time) -> io::Result<()> {
         self.closed_until = self.driven_to + self.together_within;
-        for emission in &self.outputs.emissions {
+        let sent_ahead = self.ahead.emitted(&self.outputs.emissions)?;
+        self.has_passed |= !sent_ahead.is_empty();
+        for emission in self.outputs.emissions.iter().skip(sent_ahead.len()) {
             let port = usize::from(emission.port.0);
             match &emission.item {
                 Item::Pdu(pdu) if self.ports[port].joined().is_some() => {
@@ -44,19 +46,13 @@ impl LiveLink {
         let keeps_packets = self.recorder.machine_level() >= LogLevel::Events;
         // In captures a packet is older than the answer to it, which may come before the write returns.
         let leaving = if keeps_packets { clock() } else { Time::ZERO };
-        for (egress, port) in self.egress.iter_mut().zip(&mut self.ports) {
-            if !egress.is_empty() {
-                self.has_passed = true;
-                let flushed = egress.flush(port)?;
-                self.measurements.refused += flushed.refused;
-                self.measurements.not_taken += flushed.not_taken;
-                self.has_waiting |= flushed.waits;
-            }
-        }
+        self.flush()?;
         let emitted = clock();
         self.last_emission = emitted;
+        let mut sent_ahead = sent_ahead.into_iter();
         for emission in self.outputs.emissions.drain(..) {
             let Item::Pdu(pdu) = emission.item else { continue };
+            let (leaving, emitted) = sent_ahead.next().map_or((leaving, emitted), |sent| (sent, sent));
             let to = emission.port.end();
             let (direction, from) = (to.other().sends(), PortId::of(emission.port.user(), to.other()));
             let entered = self.journeys.entered(&pdu);
@@ -72,6 +68,20 @@ impl LiveLink {
                 self.recorder.emitted_changed(pdu.id, emission.port, leaving, packet, damage);
             } else {
                 self.recorder.emitted(pdu.id, emission.port, leaving);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the packets that were collected.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        for (egress, port) in self.egress.iter_mut().zip(&mut self.ports) {
+            if !egress.is_empty() {
+                self.has_passed = true;
+                let flushed = egress.flush(port)?;
+                self.measurements.refused += flushed.refused;
+                self.measurements.not_taken += flushed.not_taken;
+                self.has_waiting |= flushed.waits;
             }
         }
         Ok(())
