@@ -22,8 +22,8 @@ fn hop(name: &str, uplink: LinkConfig) -> HopConfig {
     HopConfig { name: name.into(), uplink, downlink: link() }
 }
 
-/// What is foretold at `now` of packets of 1000 bytes, offered to `config` at the times `offers` and through the ports:
-/// time in ms, port and number of each packet; and the instant before which nothing else leaves.
+/// Packets of 1000 bytes that are foretold at `now`, when `offers` to a path of `config` were made at their times (ms)
+/// through their ports: time in ms, port and number of each; and the instant before which nothing else leaves.
 fn foretold(config: &PathConfig, offers: &[(u64, PortId)], now: u64, until: u64) -> (Vec<(u64, u16, u64)>, Time) {
     let mut path = Path::new(config, Seed(1));
     let mut outputs = Outputs { level: LogLevel::Counters, ..Outputs::default() };

@@ -72,7 +72,7 @@ struct Wait {
     ended: Cell<libc::timespec>,
 }
 
-/// What is to be done one after the other.
+/// One of the things to be done in order.
 enum Step {
     /// A wait, by number.
     Wait(usize),

@@ -320,7 +320,7 @@ pub struct Answer {
     pub word: u64,
 }
 
-/// What a frame on its way will bring.
+/// Packet that a frame on its way will bring.
 #[derive(Clone, Copy, Debug)]
 pub enum Foresight<'a> {
     /// This packet, as it is.
@@ -359,8 +359,8 @@ pub trait LinkEntity: Send {
         up: &mut Vec<Pdu>,
     );
 
-    /// What [`LinkEntity::receive`] will hand up for `frame`, if frames before it that are on their way were foreseen,
-    /// too. An entity may foresee only frames that cause nothing else: no answer, no timer, no feedback.
+    /// The packet that [`LinkEntity::receive`] will hand up for `frame`, if frames before it that are on their way were
+    /// foreseen, too. An entity may foresee only frames that cause nothing else: no answer, no timer, no feedback.
     fn foresee<'a>(&self, _frame: &Frame, _outcome: &ChannelOutcome, _sdus: &'a Sdus) -> Foresight<'a> {
         Foresight::Unknown
     }

@@ -10,7 +10,7 @@ use airpath_core::{Emission, Item, Machine, Pdu, PortId, Span, Time};
 /// Time for which a machine is asked beyond the present.
 const HORIZON: Span = Span::from_millis(40);
 
-/// What was foretold at one instant, and whether it came true up to now.
+/// Packets that were foretold at one instant, held against those that leave.
 #[derive(Debug, Default)]
 pub struct Foresight {
     foretold: VecDeque<(Time, PortId, Pdu)>,
