@@ -578,6 +578,11 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         self.loads.next()
     }
 
+    /// Time of the next state by itself; `Time::NEVER` if there is none.
+    pub(crate) fn next_state(&self) -> Time {
+        self.schedule.due()
+    }
+
     /// True if there are background loads.
     pub(crate) fn has_loads(&self) -> bool {
         !self.loads.is_empty()
@@ -700,7 +705,8 @@ impl<E: LinkEntity, M: Medium> Machine for Path<E, M> {
             return self.next_departure().finite();
         }
         if self.users_inside == 0 {
-            return (self.loads.next() + KEEP_UP).finite();
+            // What is offered until a state changes passes as fast as it says now.
+            return (self.loads.next() + KEEP_UP).min(self.next_state()).finite();
         }
         // A virtual packet is emitted nowhere. All that it can do is to let something go that waits for
         // others, at the end of its hop and so after the propagation delay.

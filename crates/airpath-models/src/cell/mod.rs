@@ -501,7 +501,9 @@ impl Machine for Cell {
             return self.next_departure().finite();
         }
         if self.users_inside == 0 {
-            return (self.next_load() + KEEP_UP).finite();
+            // As in a path: until a state changes, packets pass as fast as the cell says now.
+            let state = self.users.iter().map(UserPath::next_state).min().unwrap_or(Time::NEVER);
+            return (self.next_load() + KEEP_UP).min(state).finite();
         }
         // As in a path: a virtual packet can only let something go at the end of its hop.
         let least = self.users.iter().flat_map(UserPath::hops).map(Hop::least_transit).min();
