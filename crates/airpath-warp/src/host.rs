@@ -52,13 +52,13 @@ const PROGRESS_NS: u64 = 1_000_000;
 /// Maximum time for the guest to end after an order: by SIGTERM, then by SIGKILL, to everything in it.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(3)];
 /// Maximum time for the guest to end, by the wall clock, after a signal that asks for it was handed on.
-const SIGNAL_PATIENCE: Duration = Duration::from_secs(2);
+const SIGNAL_PATIENCE: Duration = Duration::from_secs(4);
 /// The signals that ask for it.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 /// Number of moments at which the host looks at what runs, to name it.
 const MOMENTS: usize = 7;
 /// Maximum time for an answer of the kernel.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Plan of a guest: its kernel, job and limits.
 #[derive(Debug)]
