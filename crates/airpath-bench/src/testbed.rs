@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::thread::JoinHandle;
 
 use airpath_core::{Machine, Seed, Span};
-use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, SpinPolicy, Word};
+use airpath_live::engine_loop::{EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, SpinPolicy};
 use airpath_live::namespaces::NetNamespace;
 use airpath_live::netlink::{LinkOptions, Route, RouteSocket};
 use airpath_live::ports::PortKind;
@@ -340,7 +340,7 @@ impl Emulation {
         let mut reports = Vec::new();
         let mut finished = Vec::new();
         for (handle, thread) in self.loops {
-            handle.send(Word::Stop);
+            handle.stop();
             let (links, report) = thread.join().map_err(|_| "a loop panicked")??;
             reports.push(report);
             finished.extend(links);

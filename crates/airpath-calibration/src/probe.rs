@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use airpath_live::clock;
-use airpath_live::engine_loop::{EngineLoop, FinishedLink, LiveLink, LoopReport, SpinPolicy, Word};
+use airpath_live::engine_loop::{EngineLoop, FinishedLink, LiveLink, LoopReport, SpinPolicy};
 use airpath_live::ports::Port;
 use airpath_live::session::{Session, SessionEnd, SessionOptions};
 use airpath_live::tuning::{Affinity, Policy, Tuning};
@@ -141,7 +141,7 @@ fn run(
     })?;
     handle.begin(clock::monotonic_ns() + LEAD_NS);
     std::thread::sleep(Duration::from_nanos(LEAD_NS) + duration);
-    handle.send(Word::Stop);
+    handle.stop();
     let (mut links, report) = thread.join().map_err(|_| io::Error::other("the loop's thread failed"))??;
     writer.finish();
     links.pop().map(|link| (link, report)).ok_or_else(|| io::Error::other("the loop lost its link"))

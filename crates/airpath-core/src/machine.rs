@@ -257,8 +257,7 @@ pub trait Machine: Send {
 
     /// Packets that are certain to leave: hands them to `foretell` with their due times and ports, in the order of their
     /// emission, and returns a later instant, before which nothing else leaves unless a command comes or something is
-    /// offered. Only a command changes them. What is offered meanwhile leaves no sooner than
-    /// [`Machine::least_transit`] after its offer until that instant, and at least until [`Machine::next_emission`].
+    /// offered. Only a command changes them. Until that instant the promise of [`Machine::least_transit`] holds, too.
     /// No packet that is due after `until` has to be told. A driver that can write packets at times to come need not
     /// wake up for each of them. A machine that foretells nothing returns the next emission.
     fn foresee(&self, _until: Time, _foretell: &mut dyn FnMut(Time, PortId, &Pdu)) -> Time {

@@ -87,8 +87,9 @@ pub enum Word {
     Order(Order),
     /// Say what was measured at a link up to now; nothing before the run begins.
     Look(usize, Sender<Option<LinkLook>>),
-    /// Stop.
-    Stop,
+    /// Stop. The run ends at this instant of CLOCK_MONOTONIC in ns where the clock stands still while there is work;
+    /// elsewhere it ends when the loop has heard it.
+    Stop(u64),
 }
 
 /// A command to a machine, or the question how it stands.
@@ -142,6 +143,11 @@ impl Handle {
         let _ = answered.recv();
     }
 
+    /// Ends the run.
+    pub fn stop(&self) {
+        self.send(Word::Stop(clock::monotonic_ns()));
+    }
+
     /// Sends a word; a loop that has ended hears nothing.
     pub fn send(&self, word: Word) {
         if self.words.send(word).is_ok() {
@@ -189,6 +195,8 @@ pub struct EngineLoop {
     pool: BufferPool,
     epoch_ns: u64,
     started: bool,
+    /// End of the run, where it is not the moment at which the loop hears of it.
+    stopped: Option<Time>,
     stamps: Stamps,
     reads_unwatched: bool,
     frozen_clock: bool,
@@ -241,6 +249,7 @@ impl EngineLoop {
             pool: BufferPool::new(SLAB_BYTES),
             epoch_ns: clock::monotonic_ns(),
             started: false,
+            stopped: None,
             stamps: Stamps::of_this_host(),
             reads_unwatched: false,
             frozen_clock: false,
@@ -462,8 +471,7 @@ impl EngineLoop {
             self.stamps.waited(looked_ns, stepped);
             if commanded {
                 if self.listen(looked_ns)? {
-                    if self.frozen_clock {
-                        // What came during a long nap came before the end.
+                    if self.stopped.is_some() {
                         self.turn(looked_ns, &mut readable)?;
                     }
                     break;
@@ -482,7 +490,7 @@ impl EngineLoop {
         }
         // Sends what is deferred.
         self.waiter.poll(|_| ())?;
-        report.ended = self.time_of(clock::monotonic_ns());
+        report.ended = self.stopped.unwrap_or_else(|| self.time_of(clock::monotonic_ns()));
         if self.started {
             let epoch_ns = self.epoch_ns;
             let clock = || Time::from_nanos(clock::monotonic_ns().saturating_sub(epoch_ns));
@@ -552,8 +560,9 @@ impl EngineLoop {
         let now = self.time_of(now_ns);
         readable.sort_unstable();
         readable.dedup();
-        // No machine goes beyond an order that is to come.
-        let limit = self.later.next_ns().map_or(Time::NEVER, |at_ns| self.time_of(at_ns));
+        // No machine goes beyond an order that is to come, nor beyond the end.
+        let order = self.later.next_ns().map_or(Time::NEVER, |at_ns| self.time_of(at_ns));
+        let limit = order.min(self.stopped.unwrap_or(Time::NEVER));
         // Before the run begins there is no time for a machine to be in.
         let flushes = self.started && self.plans.next() <= now;
         let mut rest = &readable[..];
@@ -717,7 +726,15 @@ impl EngineLoop {
                 Ok(Word::Look(link, answer)) => {
                     let _ = answer.send(self.look(link, now_ns));
                 }
-                Ok(Word::Stop) | Err(TryRecvError::Disconnected) => return Ok(true),
+                Ok(Word::Stop(at_ns)) => {
+                    if self.frozen_clock {
+                        // A long nap may have gone on, and what was handed to the kernel has left.
+                        let stopped = self.time_of(at_ns.min(now_ns));
+                        self.stopped = self.links.iter().map(|link| link.effective(stopped)).max();
+                    }
+                    return Ok(true);
+                }
+                Err(TryRecvError::Disconnected) => return Ok(true),
                 Err(TryRecvError::Empty) => return Ok(false),
             }
         }

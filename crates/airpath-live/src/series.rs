@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::EpollEvent;
 use nix::sys::time::TimeSpec;
 
-pub use deferred::{LostFrames, MOST_WAITS, defer, defer_until, send_deferred, take_sent_ns};
+pub use deferred::{CALLS_OF_A_WAIT, LostFrames, MOST_CALLS_AHEAD, defer, defer_until, send_deferred, take_sent_ns};
 #[cfg(test)]
 pub use received::receive_now;
 pub use received::{Taken, forget_received, has_received, leave_alone, take};

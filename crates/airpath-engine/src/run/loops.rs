@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
-use airpath_live::engine_loop::{Circling, EngineLoop, FinishedLink, Handle, LiveLink, LoopReport, Word};
+use airpath_live::engine_loop::{Circling, EngineLoop, FinishedLink, Handle, LiveLink, LoopReport};
 use airpath_live::scheduling;
 use airpath_live::tuning::{Affinity, Told, Tuning};
 use airpath_live::wake_latency::WakeLatency;
@@ -200,7 +200,7 @@ impl Loops {
     /// # Errors
     /// When a loop failed.
     pub fn stop(self) -> Result<Vec<(FinishedLink, LoopReport)>> {
-        self.handles.iter().for_each(|handle| handle.send(Word::Stop));
+        self.handles.iter().for_each(|handle| handle.stop());
         let joined: Vec<_> = self.threads.into_iter().map(JoinHandle::join).collect();
         let mut dealt = Vec::with_capacity(joined.len());
         for ended in joined {

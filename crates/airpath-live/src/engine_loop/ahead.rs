@@ -7,10 +7,16 @@
 use std::collections::VecDeque;
 use std::io;
 
-use airpath_core::{Emission, Item, Pdu, PduId, PortId, Time};
+use airpath_core::{Emission, Item, Pdu, PduId, PortId, Span, Time};
+
+use crate::series;
 
 /// Maximum number of bytes of packets that are handed over at once.
 const MOST_BYTES: u64 = 256 << 10;
+/// Number of instants that are close if all of them lie within [`CLOSE`]. A wait takes some microseconds of virtual
+/// time, as the kernel reads its clock: it would be late for each of them, where the loop sends what is due together.
+const CLOSE_INSTANTS: usize = 3;
+const CLOSE: Span = Span::from_micros(20);
 
 /// Packets that machines have foretold, of all links of a loop.
 #[derive(Debug, Default)]
@@ -42,19 +48,40 @@ impl Foretold {
         self.packets.push(packet);
     }
 
-    /// Keeps the packets that are due before `until`, in the order of their times: no more than `most_times` times and
-    /// as many bytes as may be handed over. The instant before which all packets are kept.
-    pub fn keep_before(&mut self, until: Time, most_times: usize) -> Time {
+    /// Keeps the packets that are due before `until`, in the order of their times: as many as one call of the kernel may
+    /// send, and none from where many follow one another closely. The instant before which all packets are kept.
+    pub fn keep_before(&mut self, until: Time) -> Time {
         self.packets.sort_by_key(|packet| packet.at);
-        let (mut last, mut times, mut bytes) = (None, 0, 0);
-        let is_kept = |packet: &&ForetoldPacket| {
-            times += usize::from(last != Some(packet.at));
-            last = Some(packet.at);
+        let (mut calls, mut bytes) = (0, 0);
+        let mut last: Option<&ForetoldPacket> = None;
+        // The last instants, the latest first.
+        let mut instants = [None; CLOSE_INSTANTS];
+        let mut limit = until;
+        for packet in &self.packets {
+            if packet.at >= limit {
+                break;
+            }
+            if last.is_none_or(|last| last.at != packet.at) {
+                instants.rotate_right(1);
+                instants[0] = Some(packet.at);
+                if let Some(Some(first)) = instants.last()
+                    && packet.at.since(*first) < CLOSE
+                {
+                    limit = *first;
+                    break;
+                }
+                calls += series::CALLS_OF_A_WAIT;
+            }
+            let follows =
+                |last: &ForetoldPacket| (last.at, last.link, last.port) == (packet.at, packet.link, packet.port);
+            calls += usize::from(!last.is_some_and(follows));
             bytes += u64::from(packet.pdu.len);
-            packet.at < until && times <= most_times && bytes <= MOST_BYTES
-        };
-        let kept = self.packets.iter().take_while(is_kept).count();
-        let limit = self.packets.get(kept).map_or(until, |packet| packet.at.min(until));
+            if calls > series::MOST_CALLS_AHEAD || bytes > MOST_BYTES {
+                limit = packet.at;
+                break;
+            }
+            last = Some(packet);
+        }
         // All packets of an instant leave together.
         self.packets.truncate(self.packets.partition_point(|packet| packet.at < limit));
         limit
@@ -128,7 +155,6 @@ impl Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airpath_core::Span;
 
     fn at(micros: u64) -> Time {
         Time::ZERO + Span::from_micros(micros)
@@ -138,24 +164,37 @@ mod tests {
         ForetoldPacket { at: at(micros), link, port: PortId::SERVER, pdu: Pdu { id, len: 1500, ..Pdu::default() } }
     }
 
-    fn kept(packets: &[(u64, usize, PduId)], until: u64, most_times: usize) -> (Vec<Vec<PduId>>, Time) {
+    fn kept(packets: &[(u64, usize, PduId)], until: u64) -> (Vec<Vec<PduId>>, Time) {
         let mut foretold = Foretold::default();
         packets.iter().for_each(|(micros, link, id)| foretold.push(packet(*micros, *link, *id)));
-        let limit = foretold.keep_before(at(until), most_times);
+        let limit = foretold.keep_before(at(until));
         let ids = |group: &[ForetoldPacket]| group.iter().map(|packet| packet.pdu.id).collect();
         (foretold.departures().map(ids).collect(), limit)
     }
 
     #[test]
     fn what_is_foretold_is_kept_in_order_and_by_instants() {
-        let packets = [(10, 0, 1), (10, 0, 2), (40, 0, 3), (10, 1, 4), (20, 1, 5)];
-        assert_eq!(kept(&packets, 40, 9), (vec![vec![1, 2], vec![4], vec![5]], at(40)));
-        assert_eq!(kept(&packets, 50, 9).1, at(50));
-        // No instant is cut in two.
-        assert_eq!(kept(&packets, 50, 1), (vec![vec![1, 2], vec![4]], at(20)));
-        assert_eq!(kept(&[], 50, 9), (vec![], at(50)));
-        let many: Vec<_> = (0..1000).map(|number| (number, 0, number)).collect();
-        assert_eq!(kept(&many, 5000, 5000).1, at(174), "174 packets of 1500 bytes are 261,000 bytes");
+        let packets = [(10, 0, 1), (10, 0, 2), (80, 0, 3), (10, 1, 4), (40, 1, 5)];
+        assert_eq!(kept(&packets, 80), (vec![vec![1, 2], vec![4], vec![5]], at(80)));
+        assert_eq!(kept(&packets, 90).1, at(90));
+        assert_eq!(kept(&[], 50), (vec![], at(50)));
+        // 65 instants of three calls are more than 192.
+        let many: Vec<_> = (0..100).map(|number| (50 * number, 0, number)).collect();
+        assert_eq!(kept(&many, 9000), (many[..64].iter().map(|(.., id)| vec![*id]).collect(), at(3200)));
+        // With two links at each instant it is 48, and no instant is cut in two.
+        let links: Vec<_> = (0..200).map(|number| (50 * (number / 2), (number % 2) as usize, number)).collect();
+        let (departures, limit) = kept(&links, 9000);
+        assert_eq!((departures.len(), limit), (96, at(48 * 50)));
+        let long: Vec<_> = (0..400).map(|number| (50 * (number / 50), 0, number)).collect();
+        assert_eq!(kept(&long, 9000).1, at(150), "175 packets of 1500 bytes are more than 256 KiB");
+    }
+
+    #[test]
+    fn packets_that_follow_one_another_closely_are_left_to_the_loop() {
+        assert_eq!(kept(&[(10, 0, 1), (60, 0, 2), (66, 0, 3), (79, 0, 4)], 900), (vec![vec![1]], at(60)));
+        assert_eq!(kept(&[(60, 0, 2), (66, 0, 3), (79, 0, 4)], 900), (vec![], at(60)));
+        // Two may be close, as those of both directions are now and then.
+        assert_eq!(kept(&[(60, 0, 2), (61, 0, 3), (80, 0, 4)], 900).1, at(900));
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl EngineLoop {
                 |at, port, pdu: &_| foretold.push(ForetoldPacket { at, link: index, port, pdu: Clone::clone(pdu) });
             limit = limit.min(link.foresee(until, &mut note));
         }
-        let limit = foretold.keep_before(limit, series::MOST_WAITS);
+        let limit = foretold.keep_before(limit);
         let limit_ns = self.epoch_ns.saturating_add(limit.nanos());
         if limit_ns <= wake_ns {
             self.foretold = foretold;

@@ -210,9 +210,11 @@ impl LiveLink {
         LiveLink { next_id: first_id, ..self }
     }
 
-    /// Ports may be left unread for `factor` times as long as they say.
+    /// Ports may be left unread for `factor` times as long as they say, but for no longer than traffic may go untold.
     pub fn leave_unread_times(&mut self, factor: u32) {
-        self.unread_limit = Span::from_nanos(self.unread_limit.nanos().saturating_mul(factor.into()));
+        let longer = Span::from_nanos(self.unread_limit.nanos().saturating_mul(factor.into()));
+        let within = self.traffic.as_ref().map_or(longer, |traffic| traffic.within());
+        self.unread_limit = longer.min(within.max(self.unread_limit));
     }
 
     /// Chooses the quantum of departures from the next call on.

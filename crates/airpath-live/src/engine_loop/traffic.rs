@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use airpath_core::Span;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 /// Between the loop, which never waits for it, and one thread that waits for the next packet.
@@ -16,17 +17,24 @@ pub struct TrafficNotifier {
     awaited: AtomicBool,
     /// True once the descriptor was made readable, until that is taken back.
     told: AtomicBool,
+    /// Maximum time that a packet waits to be told of.
+    within: Span,
     notifier: EventFd,
 }
 
 impl TrafficNotifier {
-    /// One that nobody waits for.
+    /// One that nobody waits for. A loop that may sleep through the arrivals of packets sleeps no longer than `within`.
     ///
     /// # Errors
     /// When descriptors run out.
-    pub fn new() -> io::Result<TrafficNotifier> {
+    pub fn new(within: Span) -> io::Result<TrafficNotifier> {
         let notifier = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        Ok(TrafficNotifier { awaited: AtomicBool::new(false), told: AtomicBool::new(false), notifier })
+        Ok(TrafficNotifier { awaited: AtomicBool::new(false), told: AtomicBool::new(false), within, notifier })
+    }
+
+    /// Maximum time that a packet waits to be told of.
+    pub fn within(&self) -> Span {
+        self.within
     }
 
     /// From now on the next packet makes the descriptor readable, once.
@@ -75,7 +83,7 @@ mod tests {
 
     #[test]
     fn only_who_waits_is_told_and_once() {
-        let notifier = TrafficNotifier::new().unwrap();
+        let notifier = TrafficNotifier::new(Span::from_millis(5)).unwrap();
         notifier.passed();
         assert!(!is_notified(&notifier), "nobody waited");
         notifier.await_next();

@@ -22,12 +22,17 @@ use crate::clock;
 
 /// Maximum number of calls in a series: that of the kernel.
 const MOST_CALLS: usize = 256;
+/// That of earlier kernels of warp.
+const MOST_CALLS_BEFORE: usize = 8;
 /// Number of calls for which no memory is allocated.
 const FEW_CALLS: usize = 8;
 /// Frames are sent at once if more bytes than this are deferred: copying them would cost more than a call.
 const MOST_BYTES: usize = 64 << 10;
-/// Maximum number of times to come for which frames are deferred. Each needs up to four calls.
-pub const MOST_WAITS: usize = 48;
+/// Maximum number of calls for frames that are deferred until later: those that wait, and what a series has at its
+/// beginning and its end, have room beside them.
+pub const MOST_CALLS_AHEAD: usize = 192;
+/// Number of calls of a wait.
+pub const CALLS_OF_A_WAIT: usize = 2;
 
 thread_local! {
     /// Those of the loop that runs in this thread.
@@ -52,6 +57,8 @@ struct Deferred {
     waits: Vec<Wait>,
     /// Times at which the frames behind each wait were sent, of the last call that waited.
     sent_ns: Vec<u64>,
+    /// True if the kernel takes only few calls in a series.
+    takes_few: bool,
     /// Room for the headers of one call, filled anew by every call.
     parts: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
@@ -85,6 +92,9 @@ enum Step {
 pub fn defer_until(until_ns: u64) {
     DEFERRED.with_borrow_mut(|deferred| {
         let first = deferred.frames.len();
+        if deferred.waits.is_empty() {
+            deferred.sent_ns.clear();
+        }
         deferred.waits.push(Wait { first, until: timespec(until_ns), ended: Cell::new(timespec(0)) });
     });
 }
@@ -124,7 +134,8 @@ pub fn send_deferred() {
 pub(super) unsafe fn send_and<const N: usize>(then: [Call; N]) -> io::Result<[nix::Result<usize>; N]> {
     DEFERRED.with_borrow_mut(|deferred| {
         deferred.write_headers();
-        if deferred.steps().map(|step| step.calls()).sum::<usize>() + N > MOST_CALLS {
+        let most = if deferred.takes_few { MOST_CALLS_BEFORE } else { MOST_CALLS };
+        if deferred.steps().map(|step| step.calls()).sum::<usize>() + N > most {
             deferred.send();
         }
         let mut calls: SmallVec<[Call; FEW_CALLS]> = SmallVec::new();
@@ -142,11 +153,23 @@ pub(super) unsafe fn send_and<const N: usize>(then: [Call; N]) -> io::Result<[ni
         }
         let own = calls.len();
         calls.extend(then);
-        let room = MOST_CALLS - calls.len();
+        let room = most - calls.len();
         calls.extend(received::calls(frames.iter().map(|frame| frame.socket), room));
         // SAFETY: the message headers point at parts and bytes that live over the call, as do the times of the waits
         // and what is received; the caller answers for `then`.
-        unsafe { make(&mut calls) }?;
+        if let Err(error) = unsafe { make(&mut calls) } {
+            if error.raw_os_error() != Some(libc::E2BIG) || deferred.takes_few {
+                return Err(error);
+            }
+            // Nothing was made. Only what waits is left for the second try.
+            deferred.takes_few = true;
+            deferred.send();
+            calls.drain(..own);
+            calls.truncate(N);
+            // SAFETY: the caller answers for `then`.
+            unsafe { make(&mut calls) }?;
+            return Ok(std::array::from_fn(|index| calls[index].outcome()));
+        }
         received::settle(calls[own + N..].iter());
         deferred.settle(calls[..own].iter().map(Call::outcome));
         Ok(std::array::from_fn(|index| calls[own + index].outcome()))
@@ -173,7 +196,7 @@ impl Step {
     /// Number of its calls.
     fn calls(&self) -> usize {
         match self {
-            Step::Wait(_) => 2,
+            Step::Wait(_) => CALLS_OF_A_WAIT,
             Step::Send(_) => 1,
         }
     }
@@ -181,7 +204,7 @@ impl Step {
 
 impl Wait {
     /// The calls that wait, and read the clock.
-    fn calls(&self) -> [Call; 2] {
+    fn calls(&self) -> [Call; CALLS_OF_A_WAIT] {
         let clock = libc::c_long::from(libc::CLOCK_MONOTONIC);
         let (until, ended) = (&raw const self.until, self.ended.as_ptr());
         let sleep = [clock, libc::c_long::from(libc::TIMER_ABSTIME), until as libc::c_long, 0];
@@ -240,7 +263,6 @@ impl Deferred {
     /// Notes the outcomes of the first calls, up to the first that failed, and takes the steps that were not tried.
     fn settle(&mut self, mut outcomes: impl Iterator<Item = nix::Result<usize>>) {
         let mut has_failed = false;
-        self.sent_ns.clear();
         for step in steps(&self.frames, &self.waits) {
             // A series ends with the first call that fails.
             let mut tried = || outcomes.next().filter(|_| !has_failed);
@@ -363,13 +385,14 @@ mod tests {
         // Nothing is sent then.
         defer_until(times_ns[2]);
         send_deferred();
+        // A look that follows has nothing to send, and takes nothing away.
+        send_deferred();
         let mut sent_ns = Vec::new();
         take_sent_ns(|at_ns| sent_ns.push(at_ns));
         assert!(sent_ns.iter().zip(times_ns).all(|(sent, due)| *sent >= due) && sent_ns.is_sorted(), "{sent_ns:?}");
         assert_eq!(sent_ns.len(), 3);
         assert_eq!(received(&its_end), [&b"now"[..], b"first", b"second"]);
         assert_eq!(received(&other_end), [b"other"]);
-        // It is told once, and the next series has none.
         take_sent_ns(|_| panic!("told twice"));
         send_deferred();
         assert!(received(&its_end).is_empty());

@@ -100,7 +100,8 @@ impl Sampler {
         let log = TcpStateLog::create(&options.folder).map_err(|error| LiveError::Request(error.to_string()))?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).attempting(|| "make an event descriptor".into())?;
         let stop = Arc::new(stop);
-        let traffic = TrafficNotifier::new().attempting(|| "make an event descriptor".into())?;
+        let traffic = TrafficNotifier::new(Span::from_nanos(options.interval.nanos() / 2))
+            .attempting(|| "make an event descriptor".into())?;
         let traffic = Arc::new(traffic);
         let (begin, begun) = mpsc::channel();
         let (sampling, sampled) = mpsc::channel();
