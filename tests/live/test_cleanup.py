@@ -38,13 +38,14 @@ class Running:
         self.airpath = airpath
         self.out = airpath.path("run")
         self.up = airpath.path("up")
-        line = f"touch {self.up}; exec ping -i 0.02 server"
+        line = f"exec ping -i 0.02 server > {self.up}"
         self.process = airpath.start(
             "exec", "--port", way.port, "--delay", "2 ms", "--out", self.out, *arguments,
             "--server", "nc -lk 5000", "--", "sh", "-c", line,
             user=way.user, stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        await_true(self.up.exists)
+        # As many as the log is expected to have, however slow the machine is.
+        await_true(lambda: self.up.exists() and self.up.read_text().count(" bytes from ") > 10)
         time.sleep(0.5)
         self.namespaces = harness.namespaces(airpath.processes())
 

@@ -90,8 +90,8 @@ def test_iperf3_fills_the_link_from_either_end(tmp_path: Path, sender: str) -> N
     assert 1.2e6 < metrics["program_goodput"] < 2e6 * 1448 / 1500 * 1.01
     assert metrics["program_retransmissions"] == 0
     way = "uplink" if sender == "client" else "downlink"
-    # iperf3 ends once all is sent; the last bytes may still be on the link then.
-    assert metrics[f"counted_bytes_delivered/{way}"] > 0.9 * 300_000
+    # iperf3 ends once its socket has taken all; the last bytes may still be before the link then.
+    assert metrics[f"counted_bytes_delivered/{way}"] > 0.7 * 300_000
     report = json.loads((of_run(tmp_path) / "programs/x.stdout").read_text())
     assert report["end"]["sender_tcp_congestion"] == "reno"
 
