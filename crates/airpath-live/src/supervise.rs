@@ -39,6 +39,9 @@ pub use inherited::Inherited;
 use crate::error::{Attempting, LiveError, Result};
 use crate::refusal::explain_refusal;
 
+/// Signals that ask a run to end, and end a process that does nothing about them.
+pub const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
 /// Exit status of the foreground process when the engine process failed
 /// (rather than the user's command).
 pub const ENGINE_FAILED_STATUS: i32 = 125;

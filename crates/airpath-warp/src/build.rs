@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use airpath_live::supervise::bind_to_this_process;
+use airpath_live::supervise::{ENDING, bind_to_this_process};
 use airpath_log::place;
 use nix::fcntl::{Flock, FlockArg};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -295,7 +295,7 @@ struct Signals(SignalFd);
 
 impl Signals {
     fn take() -> Result<Signals> {
-        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT].into_iter().collect();
+        let set: SigSet = ENDING.into_iter().collect();
         set.thread_block().attempting(|| "block signals".into())?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         SignalFd::with_flags(&set, flags).attempting(|| "make a signal descriptor".into()).map(Signals)

@@ -16,7 +16,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use airpath_live::presence::live_run_is_on;
-use airpath_live::supervise::{EngineProcess, EngineSignal, bind_to_this_process, yield_to_others};
+use airpath_live::supervise::{ENDING, EngineProcess, EngineSignal, bind_to_this_process, yield_to_others};
 use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -53,8 +53,6 @@ const PROGRESS_NS: u64 = 1_000_000;
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(3)];
 /// Maximum time for the guest to end, by the wall clock, after a signal that asks for it was handed on.
 const SIGNAL_PATIENCE: Duration = Duration::from_secs(4);
-/// The signals that ask for it.
-const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 /// Number of moments at which the host looks at what runs, to name it.
 const MOMENTS: usize = 7;
 /// Maximum time for an answer of the kernel.

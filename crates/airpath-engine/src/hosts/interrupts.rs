@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use airpath_live::supervise::start_with_signals;
+use airpath_live::supervise::{ENDING, start_with_signals};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -20,9 +20,6 @@ use nix::unistd::Pid;
 
 use super::locks::lock;
 use crate::error::{Failure, Result};
-
-/// Signals that end a process that does nothing about them.
-const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// Holds back the signals that would end this process, until it is dropped; then they do. The first of them ends all
 /// programs of [`Interrupts::spawn`], so that whoever waits for one of these waits no longer.

@@ -32,8 +32,6 @@ use crate::terminal::say;
 
 /// Time that replications have to end before they are killed.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// The signals that break the whole off.
-const BREAKING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 /// One replication under way.
 struct Running {
@@ -105,7 +103,7 @@ struct Signals(SignalFd);
 
 impl Signals {
     fn take() -> Result<Signals> {
-        let mut set: SigSet = BREAKING.into_iter().collect();
+        let mut set: SigSet = supervise::ENDING.into_iter().collect();
         set.add(Signal::SIGCHLD);
         let refused = |errno| Failure::new(format!("cannot wait for signals: {errno}"));
         set.thread_block().map_err(refused)?;
@@ -122,7 +120,7 @@ impl Signals {
             Err(errno) => return Err(refused(errno)),
         }
         while let Some(info) = self.0.read_signal().map_err(refused)? {
-            let breaking = BREAKING.into_iter().find(|signal| *signal as u32 == info.ssi_signo);
+            let breaking = supervise::ENDING.into_iter().find(|signal| *signal as u32 == info.ssi_signo);
             if let Some(signal) = breaking {
                 return Ok(Some((signal, info.ssi_code == libc::SI_KERNEL)));
             }

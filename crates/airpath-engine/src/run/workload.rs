@@ -15,7 +15,7 @@ use airpath_core::Span;
 use airpath_live::command::{CommandEnd, CommandId, CommandSpec, Commands, Stream, start_failure_status};
 use airpath_live::end_waits::{EndWaits, Measured, Party, Register};
 use airpath_live::session::SessionEnd;
-use airpath_live::supervise::{EngineProcess, EngineSignal};
+use airpath_live::supervise::{ENDING, EngineProcess, EngineSignal};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 
@@ -414,7 +414,7 @@ impl<'a> Workload<'a> {
                     self.clients.iter().for_each(|client| self.commands.signal(*client, signal));
                 }
                 (EngineSignal::Forward(signal) | EngineSignal::Group(signal), false) => {
-                    if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
+                    if ENDING.contains(&signal) {
                         orphaned = Some(signal);
                     }
                 }
