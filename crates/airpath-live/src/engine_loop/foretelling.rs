@@ -5,7 +5,7 @@
 
 use std::io;
 
-use airpath_core::Time;
+use airpath_core::{Pdu, Time};
 
 use super::EngineLoop;
 use super::ahead::ForetoldPacket;
@@ -18,24 +18,18 @@ impl EngineLoop {
     /// # Errors
     /// A port that is gone, where the loop does not outlive its links.
     pub(super) fn send_ahead(&mut self, now_ns: u64, wake_ns: u64) -> io::Result<u64> {
-        self.foretold.clear();
         // What comes from now on may leave after that.
         let unread_ns = now_ns.saturating_add(self.may_leave_unread_ns());
         let until = self.time_of(unread_ns.min(self.later.next_ns().unwrap_or(u64::MAX))).min(self.plans.next_work());
         let mut limit = until;
         let mut foretold = std::mem::take(&mut self.foretold);
+        foretold.clear();
         for (index, link) in self.links.iter().enumerate().filter(|(_, link)| !link.is_lost()) {
             let mut note =
-                |at, port, pdu: &_| foretold.push(ForetoldPacket { at, link: index, port, pdu: Clone::clone(pdu) });
+                |at, port, pdu: &Pdu| foretold.push(ForetoldPacket { at, link: index, port, pdu: pdu.clone() });
             limit = limit.min(link.foresee(until, &mut note));
         }
         let limit = foretold.keep_before(limit);
-        let limit_ns = self.epoch_ns.saturating_add(limit.nanos());
-        if limit_ns <= wake_ns {
-            self.foretold = foretold;
-            self.foretold.clear();
-            return Ok(wake_ns);
-        }
         let mut last = None;
         for departure in foretold.departures() {
             let ForetoldPacket { at, link, .. } = departure[0];
@@ -47,7 +41,8 @@ impl EngineLoop {
             }
         }
         self.foretold = foretold;
-        Ok(limit_ns)
+        // No packet leaves before `wake_ns`, so that none is there if the limit comes first.
+        Ok(wake_ns.max(self.epoch_ns.saturating_add(limit.nanos())))
     }
 
     /// Notes when the packets that were deferred until later have been sent.
