@@ -15,6 +15,7 @@ use airpath_core::{Bits, Cause, Cx, Direction, DrawKey, DrawScope, End, Origin, 
 use crate::agenda::CATCH_UP;
 use crate::config::HopConfig;
 use crate::entity::{Arrival, EntityBeginning, EntityModel, Foresight, LinkEntity};
+use crate::fast_path::FastPath;
 use crate::flow_control::{Gate, Window};
 use crate::link::{Link, OnAir, receiver, sender};
 use crate::medium::{Medium, MediumBeginning, MediumModel, UserMedium};
@@ -25,6 +26,12 @@ use crate::stage::QueueLength;
 pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     medium: M,
     link: Link<E>,
+    /// The fast path, while packets take it.
+    fast: Option<Box<FastPath>>,
+    /// True if the parameters may allow the fast path as soon as the hop is empty.
+    may_be_fast: bool,
+    /// True if no packet is to take it.
+    is_general: bool,
     /// Next due time, as of the last call that changed anything.
     due: Time,
     /// The same of the stages before the medium.
@@ -96,7 +103,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     }
 
     fn of_link(link: Link<E>, medium: M) -> Hop<E, M> {
-        let mut hop = Hop { medium, link, due: Time::NEVER, receives: Time::NEVER, releases: Time::NEVER };
+        let (due, receives, releases) = (Time::NEVER, Time::NEVER, Time::NEVER);
+        let mut hop = Hop { medium, link, fast: None, may_be_fast: true, is_general: false, due, receives, releases };
         // An entity may have something to say before the first packet.
         for direction in Direction::ALL {
             hop.ask(Time::ZERO, direction);
@@ -105,8 +113,46 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         hop
     }
 
+    /// Lets no packet take the fast path from now on.
+    pub(crate) fn take_general_way(&mut self) {
+        self.settle();
+        self.is_general = true;
+    }
+
+    /// True if packets take the fast path.
+    pub fn is_fast(&self) -> bool {
+        self.fast.is_some()
+    }
+
+    /// Gives packets the fast path at `at`, if the hop is empty and the parameters allow it.
+    #[inline(never)]
+    fn take_fast_path(&mut self, at: Time) {
+        if self.is_general {
+            self.may_be_fast = false;
+        } else if self.link.is_empty() && self.due == Time::NEVER {
+            self.may_be_fast = false;
+            self.fast = FastPath::of(at, &self.link, &self.medium).map(Box::new);
+        }
+    }
+
+    /// Puts the packets on the fast path back into the parts of the hop.
+    fn settle(&mut self) {
+        if let Some(fast) = self.fast.take() {
+            fast.settle(&mut self.link, &mut self.medium);
+            self.note_due();
+        }
+    }
+
     /// Takes a packet into the hop's queue.
     pub fn offer(&mut self, at: Time, direction: Direction, pdu: Pdu, cx: &mut Cx<'_>) {
+        if self.may_be_fast {
+            self.take_fast_path(at);
+        }
+        if let Some(fast) = &mut self.fast {
+            fast.offer(at, direction, pdu, (self.link.index, self.link.state), cx);
+            self.due = fast.next_deadline();
+            return;
+        }
         let link = &mut self.link;
         let mut stage = Link::<E>::stage(link.index, link.state, at, direction, Stage::Queue, cx);
         let lane = &mut link.lanes[direction as usize];
@@ -172,6 +218,9 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// An instant before which no packet leaves the hop unless one is offered or parameters change;
     /// `Time::NEVER` if none will.
     pub fn next_departure(&self) -> Time {
+        if let Some(fast) = &self.fast {
+            return fast.next_arrival().min(fast.next_transmission() + self.least_transit());
+        }
         // A message that is heard may cause a transmission.
         let transmission = self.medium.next_deadline().min(self.link.hears_at());
         // What the medium sends next arrives no sooner than the propagation delay later; an entity
@@ -195,6 +244,20 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         until: Time,
         mut foretell: impl FnMut(Time, &'a Pdu),
     ) -> Time {
+        if let Some(fast) = &self.fast {
+            let mut nothing_else_before = self.due + self.least_transit();
+            for (arrives, brings) in fast.propagating(direction) {
+                match brings {
+                    _ if arrives > until => {
+                        nothing_else_before = nothing_else_before.min(arrives);
+                        break;
+                    }
+                    Foresight::Packet(pdu) => foretell(arrives, pdu),
+                    Foresight::Nothing | Foresight::Unknown => {}
+                }
+            }
+            return nothing_else_before;
+        }
         let Link { ends, lanes, sdus, .. } = &self.link;
         let (lane, end) = (&lanes[direction as usize], &ends[receiver(direction)]);
         let is_impaired = !lane.impairment.is_idle() || lane.impairment.next_deadline() != Time::NEVER;
@@ -245,6 +308,12 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
 
     /// Runs one round of the stages that are due at `at`; packets that leave the hop are to be let out.
     pub fn step(&mut self, at: Time, cx: &mut Cx<'_>) {
+        if let Some(fast) = &mut self.fast {
+            let Link { index, state, lanes, out, .. } = &mut self.link;
+            fast.step(at, (*index, *state), lanes, out, cx);
+            self.due = fast.next_deadline();
+            return;
+        }
         if self.receives <= at {
             self.receive(at, cx);
         }
@@ -262,16 +331,25 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
 
     /// Packets that wait in `direction` for the medium: in the queue, or in the send buffer and not begun.
     pub(crate) fn waiting(&self, direction: Direction) -> QueueLength {
-        self.link.lanes[direction as usize].queue.length() + self.link.ends[sender(direction)].waiting()
+        match &self.fast {
+            Some(fast) => fast.waiting(direction),
+            None => self.link.lanes[direction as usize].queue.length() + self.link.ends[sender(direction)].waiting(),
+        }
     }
 
     /// Length of the input queue of `direction`.
     pub(crate) fn queue_length(&self, direction: Direction) -> QueueLength {
-        self.link.lanes[direction as usize].queue.length()
+        match &self.fast {
+            Some(fast) => fast.queue_length(direction),
+            None => self.link.lanes[direction as usize].queue.length(),
+        }
     }
 
     /// Puts the window of the next hop in force for what leaves the queue of `direction` from now on.
     pub(crate) fn set_window(&mut self, direction: Direction, window: Option<Window>) {
+        if window.is_some() {
+            self.take_general_way();
+        }
         let gate = &mut self.link.lanes[direction as usize].gate;
         match (gate.as_mut(), window) {
             (Some(gate), Some(window)) => gate.window = window,
@@ -311,7 +389,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
 
     /// True if no packet is on its way over the hop.
     pub(crate) fn is_empty(&self) -> bool {
-        self.link.is_empty()
+        self.link.is_empty() && self.fast.as_ref().is_none_or(|fast| fast.held() == 0)
     }
 
     /// The stages of a step before the medium: what was held back, timers of entities, arrivals.
@@ -395,6 +473,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
 
     /// Puts the parameters of `config` in force at `at` as state number `state`.
     pub fn configure(&mut self, at: Time, config: &HopConfig, state: u16, cx: &mut Cx<'_>) {
+        self.settle();
+        self.may_be_fast = true;
         self.link.state = state;
         self.medium.configure(at, [config.uplink.of_medium(), config.downlink.of_medium()]);
         let (uplink, downlink) = (config.uplink.of_entity(), config.downlink.of_entity());
@@ -423,12 +503,12 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
 
     /// Number of packets inside, of any origin.
     pub fn held(&self) -> u64 {
-        self.link.held()
+        self.fast.as_ref().map_or_else(|| self.link.held(), |fast| fast.held())
     }
 
     /// Number of packets of `origin` inside. Queues tell packets apart only as they give them away: this copies
     /// them, and is not for every packet.
     pub fn held_of(&self, origin: Origin) -> u64 {
-        self.link.held_of(origin)
+        self.fast.as_ref().map_or_else(|| self.link.held_of(origin), |fast| fast.held_of(origin))
     }
 }

@@ -35,6 +35,7 @@ pub mod config;
 pub mod entity;
 mod examples;
 pub mod fading;
+mod fast_path;
 pub mod file;
 pub mod filter;
 pub mod filter_list;

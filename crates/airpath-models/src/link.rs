@@ -518,6 +518,46 @@ impl Lane {
         *delay
     }
 
+    /// True if a packet that comes from `at` on is only queued, transmitted and propagated, and may be lost.
+    pub(crate) fn is_plain(&self, at: Time) -> bool {
+        let is_empty = self.in_flight.is_empty() && self.again.is_empty() && self.on_air == 0;
+        let passes = self.impairment.is_idle() && self.impairment.next_deadline() == Time::NEVER;
+        let works = !self.blackout.is_on() && self.blackout.fate(at) == InFlight::Pass && self.caught == 0;
+        is_empty && passes && works && self.gate.is_none() && self.channel.only_loses()
+    }
+
+    /// Notes what is in flight and on the air, where both have come from elsewhere.
+    pub(crate) fn go_on(&mut self, on_air: bool) {
+        self.on_air = u32::from(on_air);
+        self.note_arrival();
+    }
+
+    /// The propagation delay of a packet that was sent whole at `at`.
+    #[inline]
+    pub(crate) fn delay_of_packet(&mut self, at: Time) -> Span {
+        if let Some(delay) = self.propagation.constant() {
+            return delay;
+        }
+        let (_, _, draws) = &mut self.delayed;
+        let delay = self.propagation.draw_at(*draws, at);
+        *draws += 1;
+        self.delayed = (None, delay, *draws);
+        delay
+    }
+
+    /// True if a channel that does no more than lose takes away a packet that was sent whole, in `bits` on the air from
+    /// `start` to `end`.
+    #[inline]
+    pub(crate) fn loses(&mut self, start: Time, end: Time, bits: u64, pdu: &Pdu) -> bool {
+        if self.channel.is_error_free() {
+            return false;
+        }
+        let packet_bits = pdu.bits().get() as u32;
+        let whole = Transmission { bits, first_bit: 0, packet_bits, header_bits: u32::from(pdu.header_len) * 8 };
+        let judged_at = self.channel.judged_at(start, end);
+        self.channel.outcome(judged_at, &whole, Some(&whole)) == ChannelOutcome::Lost
+    }
+
     /// Outcome of `frame`, which the channel judges by the time `at`.
     #[inline]
     fn outcome(&mut self, at: Time, frame: &Frame, positions: ErrorPositions, sdus: &Sdus) -> ChannelOutcome {

@@ -134,6 +134,13 @@ impl Path {
         let hops = config.hops.iter().enumerate().map(|(index, hop)| Hop::new(index as u16, hop, seed)).collect();
         Path::at_place(hops, &config, filters, PathPlace::ONLY, seed)
     }
+
+    /// The same path with all hops on the general way: it does the same with more work, which is what tests compare.
+    pub fn on_general_way(config: &PathConfig, seed: Seed) -> Path {
+        let mut path = Path::new(config, seed);
+        path.hops.iter_mut().for_each(Hop::take_general_way);
+        path
+    }
 }
 
 impl Path<EntityModel, UserMedium> {

@@ -21,6 +21,7 @@ mod environments;
 mod error_traces;
 mod exactness;
 mod fading;
+mod fast_path;
 mod filters;
 mod flow_control;
 mod foresight;

@@ -388,6 +388,8 @@ pub struct Channel {
     effect: EffectConfig,
     cut: Cut,
     process: ErrorProcessModel,
+    /// True if the process loses, truncates or flips by itself.
+    process_has_outcomes: bool,
     /// Key of the process, kept for a change of its kind.
     process_key: DrawKey,
     /// Number of changes of the kind of the process: a process that comes back begins anew, and must not repeat
@@ -420,6 +422,7 @@ impl Channel {
             effect: config.effect.clone(),
             cut: Cut::new(config.kept.as_ref(), flip_key.child("kept", 0)),
             process: ErrorProcessModel::new(&config.process, process_key),
+            process_has_outcomes: config.process.has_outcomes(),
             process_key,
             generation: 0,
             flip_key,
@@ -449,6 +452,7 @@ impl Channel {
         self.only = only_of(config);
         self.delay.configure(&delay_of(&config.effect));
         self.cut.configure(config.kept.as_ref());
+        self.process_has_outcomes = config.process.has_outcomes();
         if !self.process.reconfigure(&config.process, at) {
             self.generation += 1;
             let key = self.process_key.child("generation", self.generation);
@@ -467,6 +471,12 @@ impl Channel {
     #[inline]
     pub fn is_error_free(&self) -> bool {
         matches!(self.process, ErrorProcessModel::None(_))
+    }
+
+    /// True if each frame arrives as it was sent or is lost, whatever packet it carries.
+    pub fn only_loses(&self) -> bool {
+        self.is_error_free()
+            || (self.effect.effect == Effect::Drop && self.only.is_none() && !self.process_has_outcomes)
     }
 
     /// True if errors spare what carries the packet that `pdu` tells, if it carries one.

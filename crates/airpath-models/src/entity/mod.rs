@@ -416,6 +416,15 @@ pub trait LinkEntity: Send {
         Bits::ZERO
     }
 
+    /// The framing of an idle entity that sends each packet in one frame without waiting for anything but the one
+    /// before it, and hands up what a frame brings at once: a hop may then do without it.
+    fn whole_packets(&self) -> Option<simple::Framing> {
+        None
+    }
+
+    /// Notes that `allocations` packets have met an empty link while the hop did without the entity.
+    fn note_allocations(&mut self, _allocations: u64) {}
+
     /// Next internal timer; `Time::NEVER` if there is none. Timers that count slots or blocks of the medium are
     /// better looked at in [`LinkEntity::next_frame`], where everything that arrived at the same instant is known:
     /// a timer runs before the arrivals of its instant.
@@ -503,6 +512,12 @@ impl LinkEntity for EntityModel {
     #[inline(always)]
     fn bits_on_air(&self, bytes: u32) -> Bits {
         dispatch_entity!(self, entity => entity.bits_on_air(bytes))
+    }
+    fn whole_packets(&self) -> Option<simple::Framing> {
+        dispatch_entity!(self, entity => entity.whole_packets())
+    }
+    fn note_allocations(&mut self, allocations: u64) {
+        dispatch_entity!(self, entity => entity.note_allocations(allocations));
     }
     #[inline(always)]
     fn next_deadline(&self) -> Time {

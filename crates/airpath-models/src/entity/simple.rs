@@ -55,7 +55,7 @@ impl OwnFrames for SimpleConfig {
 
 /// Division of packets into frames.
 #[derive(Clone, Copy, Debug)]
-struct Framing {
+pub struct Framing {
     overhead: Bits,
     compression: Ratio,
     fragmentation: Option<Fragmentation>,
@@ -67,7 +67,8 @@ impl Framing {
     }
 
     /// The packet's bits on the link before fragmentation.
-    fn link_bits(&self, bits: Bits) -> u64 {
+    #[inline]
+    pub(crate) fn link_bits(&self, bits: Bits) -> u64 {
         (self.compression.of(bits) + self.overhead).get()
     }
 
@@ -508,6 +509,18 @@ impl LinkEntity for Simple {
             (Some(_), ChannelOutcome::Lost) => Foresight::Nothing,
             _ => Foresight::Unknown,
         }
+    }
+
+    fn whole_packets(&self) -> Option<Framing> {
+        let sends_at_once = self.framing.fragmentation.is_none()
+            && self.send_buffer == BufferLimit::Packets(1)
+            && self.allocation_delay.constant() == Some(Span::ZERO);
+        let is_idle = self.buffer.is_empty() && self.next_waiting == Time::NEVER;
+        (sends_at_once && is_idle).then_some(self.framing)
+    }
+
+    fn note_allocations(&mut self, allocations: u64) {
+        self.allocations += allocations;
     }
 
     #[inline]

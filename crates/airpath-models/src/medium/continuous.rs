@@ -47,19 +47,46 @@ pub struct Continuous {
     directions: [Transmitter; 2],
 }
 
+/// A transmitter at a constant rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady {
+    rate: LinkRate,
+    /// End of the last frame, and the rest of a nanosecond that it left.
+    ended: Time,
+    carry: Carry,
+}
+
+impl Steady {
+    /// Duration of a frame of `bits` that begins at `start`.
+    #[inline]
+    pub(crate) fn duration(&mut self, start: Time, bits: Bits) -> Span {
+        // A gap ends a busy period, and what it left of a nanosecond.
+        if start != self.ended {
+            self.carry = Carry::NONE;
+        }
+        match self.rate {
+            LinkRate::Unlimited => Span::ZERO,
+            LinkRate::Fixed(rate) => rate.tx(bits, &mut self.carry),
+        }
+    }
+
+    /// Notes that a frame has ended at `at`.
+    #[inline]
+    pub(crate) fn note_end(&mut self, at: Time) {
+        self.ended = at;
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Transmitter {
-    /// The constant rate, where no other is in force.
-    rate: LinkRate,
+    /// The transmitter at a constant rate, in force where no other is.
+    steady: Steady,
     /// Transmitter at a varying rate, if there is one, and its parameters. A box, so that the usual link stays
     /// small.
     varying: Option<Box<(VaryingConfig, Varying)>>,
     on_air: Option<(Grant, Frame)>,
     /// End of the frame on the air, or time from which an idle transmitter has something to ask for.
     due: Time,
-    /// End of the last frame, and the rest of a nanosecond that it left.
-    ended: Time,
-    carry: Carry,
     /// Frames that have begun at another rate, with what is left of them.
     begun: VecDeque<InFlight>,
     /// The key of the draws of rates that vary at random.
@@ -73,12 +100,10 @@ impl Continuous {
     pub fn new(rates: [&RateConfig; 2], keys: [DrawKey; 2]) -> Continuous {
         let idle = |direction: Direction| {
             let mut transmitter = Transmitter {
-                rate: LinkRate::Unlimited,
+                steady: Steady { rate: LinkRate::Unlimited, ended: Time::ZERO, carry: Carry::NONE },
                 varying: None,
                 on_air: None,
                 due: Time::NEVER,
-                ended: Time::ZERO,
-                carry: Carry::NONE,
                 begun: VecDeque::new(),
                 key: keys[direction as usize],
                 generation: 0,
@@ -91,23 +116,12 @@ impl Continuous {
 }
 
 impl Transmitter {
-    fn duration(&mut self, start: Time, bits: Bits) -> Span {
-        // A gap ends a busy period, and what it left of a nanosecond.
-        if start != self.ended {
-            self.carry = Carry::NONE;
-        }
-        match self.rate {
-            LinkRate::Unlimited => Span::ZERO,
-            LinkRate::Fixed(rate) => rate.tx(bits, &mut self.carry),
-        }
-    }
-
     #[inline]
     fn step<A: Air>(&mut self, at: Time, direction: Direction, air: &mut A) {
         let ended = self.on_air.take();
         let constant_until_now = ended.is_some();
         if let Some((grant, frame)) = ended {
-            self.ended = at;
+            self.steady.note_end(at);
             air.sent(at, &grant, frame);
         }
         if self.varying.is_some() || !self.begun.is_empty() {
@@ -116,7 +130,7 @@ impl Transmitter {
         let grant = Grant { resource: 0, bearer: 0, direction, bits: None, start: at };
         match air.next_frame(&grant) {
             Some(frame) => {
-                self.due = at + self.duration(at, frame.bits);
+                self.due = at + self.steady.duration(at, frame.bits);
                 self.on_air = Some((grant, frame));
             }
             None => self.due = Time::NEVER,
@@ -137,7 +151,7 @@ impl Transmitter {
             }
             self.due = varying.next_deadline();
         } else if let Some(InFlight { grant, frame, bits_left }) = self.begun.pop_front() {
-            self.due = at + self.duration(at, Bits::new(bits_left));
+            self.due = at + self.steady.duration(at, Bits::new(bits_left));
             self.on_air = Some((grant, frame));
         }
     }
@@ -180,7 +194,7 @@ impl Transmitter {
             }
         }
         if let RateConfig::Constant(rate) = rate {
-            self.rate = *rate;
+            self.steady.rate = *rate;
         }
     }
 }
@@ -205,12 +219,23 @@ impl Medium for Continuous {
 
     fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {
         let transmitter = &self.directions[direction as usize];
-        match (&transmitter.varying, transmitter.rate) {
+        match (&transmitter.varying, transmitter.steady.rate) {
             (Some(varying), _) => varying.1.least_time(at, bits),
             (None, LinkRate::Unlimited) => Span::ZERO,
             // Rounded down, as by a busy link that has a part of a nanosecond left.
             (None, LinkRate::Fixed(rate)) => rate.tx(bits, &mut { Carry::NONE }),
         }
+    }
+
+    fn steady(&self, direction: Direction) -> Option<Steady> {
+        let transmitter = &self.directions[direction as usize];
+        let is_steady = transmitter.varying.is_none() && transmitter.begun.is_empty();
+        (is_steady && transmitter.on_air.is_none() && transmitter.due == Time::NEVER).then_some(transmitter.steady)
+    }
+
+    fn go_on(&mut self, direction: Direction, steady: Steady, on_air: Option<(Grant, Frame)>, due: Time) {
+        let transmitter = &mut self.directions[direction as usize];
+        (transmitter.steady, transmitter.on_air, transmitter.due) = (steady, on_air, due);
     }
 
     fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]) {

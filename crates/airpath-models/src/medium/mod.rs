@@ -10,13 +10,13 @@ mod user_medium;
 
 use airpath_core::{Bits, Direction, DrawKey, Span, Time};
 
-use crate::air::Air;
+use crate::air::{Air, Frame, Grant};
 use crate::common_queue::CommonQueue;
 use crate::fading::FadingConfig;
 use crate::registry::registry;
 
 pub use choice::MediumChoice;
-pub use continuous::Continuous;
+pub use continuous::{Continuous, Steady};
 pub use rate::{RateConfig, VaryingConfig};
 pub use user_medium::UserMedium;
 
@@ -85,6 +85,16 @@ pub trait Medium: Send {
         None
     }
 
+    /// The transmitter of `direction`, where it is idle and has a constant rate: a hop may then do without the medium
+    /// until it calls [`Medium::go_on`].
+    fn steady(&self, _direction: Direction) -> Option<Steady> {
+        None
+    }
+
+    /// Goes on in `direction` with what has become of its transmitter: the frame on the air, if there is one, and the
+    /// time at which that ends or the next one may begin.
+    fn go_on(&mut self, _direction: Direction, _steady: Steady, _on_air: Option<(Grant, Frame)>, _due: Time) {}
+
     /// Changes the parameters of the uplink and the downlink at `at`. Requests that have not been met
     /// are made again.
     fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]);
@@ -106,6 +116,12 @@ impl Medium for MediumModel {
     #[inline(always)]
     fn least_time(&self, at: Time, direction: Direction, bits: Bits) -> Span {
         dispatch_medium!(self, medium => medium.least_time(at, direction, bits))
+    }
+    fn steady(&self, direction: Direction) -> Option<Steady> {
+        dispatch_medium!(self, medium => medium.steady(direction))
+    }
+    fn go_on(&mut self, direction: Direction, steady: Steady, on_air: Option<(Grant, Frame)>, due: Time) {
+        dispatch_medium!(self, medium => medium.go_on(direction, steady, on_air, due));
     }
     fn configure(&mut self, at: Time, links: [MediumParameters<'_>; 2]) {
         if let Some(kind) = links[0].kind.or(links[1].kind) {

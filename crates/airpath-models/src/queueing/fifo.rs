@@ -25,6 +25,10 @@ impl Fifo {
         Fifo { packets: VecDeque::new(), bytes: 0, limit, limited_since: Time::ZERO }
     }
 
+    pub(super) fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
     /// Puts `limit` in force at `at`.
     pub(super) fn set_limit(&mut self, limit: QueueLimit, at: Time) {
         self.limit = limit;
@@ -46,13 +50,7 @@ impl Fifo {
 
     /// The limit that a packet of `len` bytes would break.
     pub(super) fn overflow(&self, len: u32) -> Option<Cause> {
-        if self.limit.packets.is_some_and(|limit| self.packets.len() as u64 >= u64::from(limit)) {
-            Some(Cause::QueuePackets)
-        } else if self.limit.bytes.is_some_and(|limit| self.bytes + u64::from(len) > limit) {
-            Some(Cause::QueueBytes)
-        } else {
-            None
-        }
+        self.limit.exceeded_by(self.packets.len() as u32, self.bytes, len)
     }
 
     /// True if a packet of `len` bytes fits into the empty queue.

@@ -160,6 +160,17 @@ impl InputQueue {
         self.note();
     }
 
+    /// The limit of an empty queue that takes packets until that is reached and gives them away in their order,
+    /// however old they are.
+    pub(crate) fn limit_in_order(&self) -> Option<QueueLimit> {
+        let limit = match &self.queue {
+            Queue::TailDrop(queue) => queue.limit(),
+            Queue::Infinite(_) => QueueLimit::default(),
+            _ => return None,
+        };
+        (limit.age.is_none() && self.length.packets == 0).then_some(limit)
+    }
+
     /// Becomes a new queue that has taken over `packets` at `at`.
     fn begin_anew(&mut self, config: &QueueConfig, packets: VecDeque<(Time, Pdu)>, at: Time) {
         self.generation += 1;

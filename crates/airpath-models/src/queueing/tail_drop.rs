@@ -57,6 +57,10 @@ impl TailDrop {
         TailDrop(Fifo::new(config.limit))
     }
 
+    pub(super) fn limit(&self) -> QueueLimit {
+        self.0.limit()
+    }
+
     pub(super) fn configure(&mut self, config: &TailDropConfig, at: Time) {
         self.0.set_limit(config.limit, at);
     }

@@ -587,7 +587,10 @@ pub fn any_hop(name: String) -> impl Strategy<Value = HopConfig> {
     })
 }
 
-fn any_hops(count: usize) -> Vec<impl Strategy<Value = HopConfig>> {
+/// A strategy for a hop of some name.
+type AnyHop = fn(String) -> BoxedStrategy<HopConfig>;
+
+fn any_hops(count: usize, any_hop: AnyHop) -> Vec<BoxedStrategy<HopConfig>> {
     (0..count).map(|index| any_hop(format!("hop{index}"))).collect()
 }
 
@@ -629,10 +632,10 @@ fn any_next(number: u16, count: u16) -> impl Strategy<Value = Vec<(u16, Probabil
 
 /// A state that comes at some time or on a command, and lasts, or does not. Only what ends by itself
 /// is a blackout in some of its hops and directions.
-fn any_state(number: u16, count: u16, hops: usize) -> impl Strategy<Value = StateConfig> {
+fn any_state(number: u16, count: u16, hops: usize, any_hop: AnyHop) -> impl Strategy<Value = StateConfig> {
     let dark = proptest::collection::vec(proptest::option::of(select(BlackoutConfig::examples())), 2 * hops);
     let stay = proptest::option::of((any_duration(), any_next(number, count), dark));
-    (proptest::option::of(any_time()), any_hops(hops), stay).prop_map(move |(at, mut hops, stay)| {
+    (proptest::option::of(any_time()), any_hops(hops, any_hop), stay).prop_map(move |(at, mut hops, stay)| {
         let mut lasts = Stay::default();
         if let Some((duration, next, dark)) = stay {
             lasts = Stay { duration: Some(duration), next };
@@ -652,22 +655,31 @@ pub fn any_path() -> impl Strategy<Value = (PathConfig, Script)> {
 
 /// A path of so many hops with up to three states, and a script for it.
 pub fn any_path_of(hops: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = (PathConfig, Script)> {
-    (hops, 0u16..=3).prop_flat_map(|(hops, count)| {
-        let states: Vec<_> = (1..=count).map(|number| any_state(number, count, hops)).collect();
+    any_path_of_hops(hops, |name| any_hop(name).boxed())
+}
+
+/// The same with hops of `any_hop`.
+pub fn any_path_of_hops(
+    hops: std::ops::RangeInclusive<usize>,
+    any_hop: AnyHop,
+) -> impl Strategy<Value = (PathConfig, Script)> {
+    (hops, 0u16..=3).prop_flat_map(move |(hops, count)| {
+        let states: Vec<_> = (1..=count).map(|number| any_state(number, count, hops, any_hop)).collect();
         let first = proptest::option::of((any_duration(), any_next(0, count)));
         let loads = proptest::collection::vec(any_load(hops), 0..=2).prop_map(named);
-        let config = (any_hops(hops), states, first, loads).prop_map(move |(hops, states, first, background)| {
-            // Without a state that lasts, the beginning would follow itself for ever.
-            let lasting = states.last().is_some_and(|last| last.stay.duration.is_none());
-            let initial = match first {
-                Some((duration, _)) if lasting => {
-                    Stay { duration: Some(duration), next: vec![(count, Probability::ONE)] }
-                }
-                _ => Stay::default(),
-            };
-            PathConfig { hops, states, initial, background }
-        });
-        (config, any_hops(hops)).prop_flat_map(|(config, other)| {
+        let config =
+            (any_hops(hops, any_hop), states, first, loads).prop_map(move |(hops, states, first, background)| {
+                // Without a state that lasts, the beginning would follow itself for ever.
+                let lasting = states.last().is_some_and(|last| last.stay.duration.is_none());
+                let initial = match first {
+                    Some((duration, _)) if lasting => {
+                        Stay { duration: Some(duration), next: vec![(count, Probability::ONE)] }
+                    }
+                    _ => Stay::default(),
+                };
+                PathConfig { hops, states, initial, background }
+            });
+        (config, any_hops(hops, any_hop)).prop_flat_map(|(config, other)| {
             let names: Vec<String> = config.states.iter().map(|state| state.name.clone()).collect();
             let mut command = vec![Action::Configure(config.hops.clone()), Action::Configure(other.clone())];
             command.extend(names.into_iter().map(Action::Enter));
