@@ -35,7 +35,6 @@ pub mod config;
 pub mod entity;
 mod examples;
 pub mod fading;
-mod fast_path;
 pub mod file;
 pub mod filter;
 pub mod filter_list;

@@ -11,20 +11,21 @@
 //! each followed by what it causes; then, likewise, the packets of background loads in the order in which
 //! these are written; arrivals at the ports come last of all.
 
+mod changes;
+mod departures;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use airpath_core::{
-    Bits, Cause, Command, CommandError, Credit, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin,
+    Cause, Command, CommandError, Credit, Cx, Direction, End, Event, EventKind, Framing, Item, Machine, Origin,
     PacketFilters, Pdu, PortId, Seed, Signal, Span, StateInForce, Time,
 };
 
-use smallvec::SmallVec;
-
 use crate::agenda::{Agenda, KEEP_UP, Next};
 use crate::bearers::Bearers;
-use crate::config::{HopConfig, PathConfig, Setting};
+use crate::config::{HopConfig, PathConfig};
 use crate::entity::{EntityModel, LinkEntity};
 use crate::filter_list::FilterList;
 use crate::flow_control::{Window, length_of};
@@ -33,9 +34,6 @@ use crate::load::Loads;
 use crate::medium::{Medium, MediumModel, UserMedium};
 use crate::states::Schedule;
 use crate::windows::Windows;
-
-/// Packets that are certain to leave: when, in which direction. For some of them no memory is allocated.
-type Certain<'a> = SmallVec<[(Time, Direction, &'a Pdu); 32]>;
 
 /// A path of hops with any link entities and media; the defaults are those that a scenario builds.
 pub struct Path<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
@@ -353,136 +351,6 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
         }
     }
 
-    /// Puts state number `state` in force.
-    fn enter(&mut self, at: Time, state: u16, cx: &mut Cx<'_>) {
-        self.schedule.enter(at, state);
-        cx.record(self.of_path(at, Direction::Uplink, EventKind::StateChanged, &Pdu::default()));
-        // Nothing below looks at the list.
-        let states = std::mem::take(&mut self.states);
-        self.put_in_force(at, &states[usize::from(state)].1, cx);
-        self.states = states;
-    }
-
-    /// Puts `configs` in force.
-    fn put_in_force(&mut self, at: Time, configs: &[HopConfig], cx: &mut Cx<'_>) {
-        self.set_windows(configs);
-        // What is behind the windows has to be known before the hops go on.
-        self.follow_windows(at, cx);
-        configure(at, &mut self.hops, &mut self.bearers, configs, self.schedule.state(), cx);
-        self.follow_windows(at, cx);
-    }
-
-    /// Puts `configs` in force without another state.
-    fn configure(&mut self, at: Time, configs: &[HopConfig], kind: EventKind, cx: &mut Cx<'_>) {
-        cx.record(self.of_path(at, Direction::Uplink, kind, &Pdu::default()));
-        self.put_in_force(at, configs, cx);
-    }
-
-    /// True if `configs` have a hop for each of the path's, with as many bearers.
-    fn is_described_by(&self, configs: &[HopConfig]) -> bool {
-        let counts = (0..self.hop_count()).map(|hop| self.bearers_of(hop).len());
-        configs.iter().map(HopConfig::bearer_count).eq(counts)
-    }
-
-    /// Parameters in force once `setting` is.
-    fn in_force<'a>(&self, setting: &'a Setting) -> Result<&'a [HopConfig], CommandError> {
-        if let Some((entries, hops)) = &setting.since
-            && *entries == self.schedule.entries()
-        {
-            return Ok(hops);
-        }
-        match setting.in_force.get(usize::from(self.schedule.state())) {
-            Some(Ok(hops)) => Ok(hops),
-            Some(Err(why)) => Err(CommandError::Mismatch(why.clone())),
-            None => Err(CommandError::Mismatch("it does not tell of the state in force".into())),
-        }
-    }
-
-    /// The parameters that `setting` puts in force, if it fits the path in its present state.
-    ///
-    /// # Errors
-    /// Why it does not.
-    pub(crate) fn fits<'a>(&self, setting: &'a Setting) -> Result<&'a [HopConfig], CommandError> {
-        let mut all = std::iter::once(&setting.beginning).chain(&setting.states);
-        if setting.states.len() + 1 != self.states.len() || !all.all(|configs| self.is_described_by(configs)) {
-            return Err(CommandError::Mismatch("the setting describes another path".into()));
-        }
-        self.filters_with(setting)?;
-        self.in_force(setting)
-    }
-
-    /// The filters with those of `setting`.
-    fn filters_with(&self, setting: &Setting) -> Result<FilterList, CommandError> {
-        let mut filters = self.filters.as_deref().cloned().unwrap_or_default();
-        let hops = std::iter::once(&setting.beginning).chain(&setting.states);
-        for hops in hops.chain(setting.in_force.iter().flatten()).chain(setting.since.iter().map(|(_, hops)| hops)) {
-            filters.add(hops).map_err(CommandError::Mismatch)?;
-        }
-        Ok(filters)
-    }
-
-    /// Puts `setting` in force at `at`, up to which everything has been run.
-    ///
-    /// # Errors
-    /// Those of [`Path::fits`]; nothing is changed then.
-    pub(crate) fn set(&mut self, at: Time, setting: &Setting, cx: &mut Cx<'_>) -> Result<(), CommandError> {
-        let now = self.fits(setting)?;
-        let filters = self.filters_with(setting)?;
-        self.configure(at, &filters.numbered(now), EventKind::ParameterSet, cx);
-        let all = std::iter::once(&setting.beginning).chain(&setting.states);
-        for ((_, state), configs) in self.states.iter_mut().zip(all) {
-            *state = filters.numbered(configs);
-        }
-        self.filters = filters.shared();
-        Ok(())
-    }
-
-    /// Carries out a command at `at`, up to which everything has been run: the state in force is known then.
-    pub(crate) fn carry_out(&mut self, at: Time, command: &Command, cx: &mut Cx<'_>) -> Result<(), CommandError> {
-        match command {
-            Command::EnterState(name) => {
-                let Some(index) = self.state_number(name) else {
-                    let known: Vec<&str> = self.state_names().collect();
-                    return Err(CommandError::UnknownState { name: name.to_string(), known: known.join(", ") });
-                };
-                self.enter(at, index, cx);
-            }
-            Command::Configure(value) => {
-                if let Some(setting) = value.downcast_ref::<Setting>() {
-                    return self.set(at, setting, cx);
-                }
-                let Some(hops) = value.downcast_ref::<Vec<HopConfig>>() else {
-                    return Err(CommandError::Mismatch("a path takes the parameters of its hops".into()));
-                };
-                if !self.is_described_by(hops) {
-                    let message = format!(
-                        "it has {} hops with {} bearers, the command describes {} with {}",
-                        self.hop_count(),
-                        self.hops.len(),
-                        hops.len(),
-                        hops.iter().map(HopConfig::bearer_count).sum::<usize>()
-                    );
-                    return Err(CommandError::Mismatch(message));
-                }
-                let mut filters = self.filters.as_deref().cloned().unwrap_or_default();
-                filters.add(hops).map_err(CommandError::Mismatch)?;
-                self.configure(at, &filters.numbered(hops), EventKind::StateChanged, cx);
-                self.filters = filters.shared();
-            }
-        }
-        Ok(())
-    }
-
-    /// Names of the states, that of the beginning first.
-    pub(crate) fn state_names(&self) -> impl Iterator<Item = &str> {
-        self.states.iter().map(|(name, _)| name.as_str())
-    }
-
-    /// Number of the state of this name.
-    pub(crate) fn state_number(&self, name: &str) -> Option<u16> {
-        self.state_names().position(|known| known == name).map(|index| index as u16)
-    }
-
     /// Takes a packet at `end` at `at`, up to which everything has been run; the number of the bearer that has it now.
     #[inline]
     pub(crate) fn take(&mut self, at: Time, end: End, mut pdu: Pdu, cx: &mut Cx<'_>) -> usize {
@@ -504,80 +372,6 @@ impl<E: LinkEntity, M: Medium> Path<E, M> {
             End::Client => 0,
             End::Server => self.hop_count() - 1,
         }
-    }
-
-    /// An instant before which hops with media of their own and transfers let no packet out.
-    pub(crate) fn next_departure(&self) -> Time {
-        let departure = self.hops.iter().map(Hop::next_departure).fold(Time::NEVER, Time::min);
-        // A state may shorten delays, and a transfer may reach a hop without any.
-        let transfer = self.transfers.front().map_or(Time::NEVER, |(at, ..)| *at);
-        let released = self
-            .least_behind_windows()
-            .map_or(Time::NEVER, |least| self.hops.iter().map(Hop::next_deadline).min().unwrap_or(Time::NEVER) + least);
-        departure.min(self.schedule.due()).min(transfer).min(released)
-    }
-
-    /// The packets that are certain to leave by `until`, in the order of their emission, and an instant before which
-    /// nothing else leaves.
-    fn certain_departures(&self, until: Time) -> (Certain<'_>, Time) {
-        let mut certain = Certain::new();
-        let mut nothing_else_before = self.schedule.due();
-        let last = self.hops.len() - 1;
-        // At one instant the hops are served in order, and in each of them the uplink first.
-        let ways = if last == 0 { Direction::ALL } else { [Direction::Downlink, Direction::Uplink] };
-        for direction in ways {
-            // Hops against the direction, and the least time behind each.
-            let mut behind = Span::ZERO;
-            for place in 0..=last {
-                let index = if direction == Direction::Uplink { last - place } else { place };
-                let hop = &self.hops[index];
-                let leaves = if place == 0 {
-                    hop.foresee(direction, until, |at, pdu| {
-                        if pdu.origin != Origin::Background || !self.loads.ends_at(pdu.id, index) {
-                            certain.push((at, direction, pdu));
-                        }
-                    })
-                } else {
-                    hop.next_departure() + behind
-                };
-                nothing_else_before = nothing_else_before.min(leaves);
-                behind = behind + hop.least_transit();
-                for (at, _, way, _) in self.transfers.iter().filter(|(_, to, ..)| *to == index) {
-                    let leaves = if *way == direction { *at + behind } else { Time::NEVER };
-                    nothing_else_before = nothing_else_before.min(leaves);
-                }
-            }
-            // The packets of a background load may let others go.
-            let least = self.hops.iter().map(Hop::least_transit).min().unwrap_or(Span::ZERO);
-            nothing_else_before = nothing_else_before.min(self.loads.next() + least);
-        }
-        certain.sort_by_key(|(at, ..)| *at);
-        (certain, nothing_else_before)
-    }
-
-    /// Minimum transit time of a packet of `bytes` from `end` at `at`. Beside what hops take of themselves, `shared`
-    /// tells the least time of bits on a shared medium, by bearer, time and direction. Whichever bearer takes the
-    /// packet, the fastest one of each hop is none too slow.
-    pub(crate) fn least_transit_beside(
-        &self,
-        at: Time,
-        end: End,
-        bytes: u32,
-        shared: impl Fn(usize, Time, Direction, Bits) -> Span,
-    ) -> Span {
-        // Whoever comes to a hop earlier does not leave it later, so that bounds of hops make one of the path.
-        let direction = end.sends();
-        let pass_bearer = |at: Time, index: usize| {
-            let hop = &self.hops[index];
-            at + shared(index, at, direction, hop.bits_on_air(direction, bytes))
-                + hop.least_transit_of(at, direction, bytes)
-        };
-        let pass = |at: Time, hop: usize| self.bearers_of(hop).map(|index| pass_bearer(at, index)).min().unwrap_or(at);
-        let left = match end {
-            End::Client => (0..self.hop_count()).fold(at, pass),
-            End::Server => (0..self.hop_count()).rev().fold(at, pass),
-        };
-        left.since(at)
     }
 
     /// Time of the next packet of a background load; `Time::NEVER` if there is none.
@@ -643,29 +437,6 @@ impl<E: LinkEntity, M: Medium> Agenda for Path<E, M> {
             Next::Load => self.generate(at, cx),
         }
         self.follow_windows(at, cx);
-    }
-}
-
-fn configure<E: LinkEntity, M: Medium>(
-    at: Time,
-    hops: &mut [Hop<E, M>],
-    bearers: &mut Option<Box<Bearers>>,
-    configs: &[HopConfig],
-    state: u16,
-    cx: &mut Cx<'_>,
-) {
-    if let Some(bearers) = bearers {
-        bearers.configure(configs);
-    }
-    let mut hops = hops.iter_mut();
-    for config in configs {
-        if config.uplink.bearers.is_empty() {
-            hops.by_ref().take(1).for_each(|hop| hop.configure(at, config, state, cx));
-            continue;
-        }
-        for (config, hop) in config.of_bearers().iter().zip(hops.by_ref()) {
-            hop.configure(at, config, state, cx);
-        }
     }
 }
 

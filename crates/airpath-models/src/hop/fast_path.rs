@@ -60,7 +60,7 @@ struct FastLane {
 
 /// Both directions of a hop.
 #[derive(Clone, Debug)]
-pub(crate) struct FastPath {
+pub(super) struct FastPath {
     lanes: [FastLane; 2],
 }
 
