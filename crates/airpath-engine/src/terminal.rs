@@ -27,7 +27,8 @@ pub(crate) use {say, show};
 
 /// See [`say`].
 pub fn write_error(text: Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    // One call of the system, so that lines of several programs do not mix.
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
 /// See [`show`].

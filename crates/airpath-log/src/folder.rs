@@ -20,7 +20,11 @@ use crate::read::capture::CaptureLog;
 /// # Errors
 /// When the folder holds anything, is no folder, or cannot be made or written.
 pub fn create(path: &Path) -> Result<(), LogError> {
-    place::make_folder(path).map_err(|source| LogError::io("record in", path, source))?;
+    let made = place::make_folder(path).map_err(|source| LogError::io("record in", path, source))?;
+    if made == place::Made::New {
+        // Nothing is in it, and whoever has just made a folder can write there.
+        return Ok(());
+    }
     if !place::is_empty(path).map_err(|source| LogError::io("open", path, source))? {
         if !began_nothing(path) {
             return Err(LogError::NotEmpty { path: path.to_owned(), what: what_it_holds(path) });

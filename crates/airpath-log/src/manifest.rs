@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use airpath_core::event::Cause;
 use airpath_core::pdu::Origin;
@@ -61,15 +62,19 @@ pub struct Host {
 }
 
 impl Host {
-    /// This machine.
+    /// This machine, as it was when first asked for.
     pub fn detect() -> Host {
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        Host {
-            kernel: kernel.trim().to_owned(),
-            cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            clock: None,
-            state: serde_json::Map::new(),
-        }
+        // Replications of a few milliseconds would otherwise read it out of a dozen files, each anew.
+        static DETECTED: LazyLock<Host> = LazyLock::new(|| {
+            let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+            Host {
+                kernel: kernel.trim().to_owned(),
+                cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+                clock: None,
+                state: serde_json::Map::new(),
+            }
+        });
+        DETECTED.clone()
     }
 }
 

@@ -218,19 +218,28 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Age of a folder that [`make_folder`] has seen to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Made {
+    /// It was made then, and is empty.
+    New,
+    /// It was there before.
+    Before,
+}
+
 /// Makes the folder `path` with those that it lies in, where they are missing. One that exists is taken
 /// only if nobody else decides on what is in it: see [`why_not_ours`].
 ///
 /// # Errors
 /// The system's; when a link on the way belongs to somebody else; when the folder is not to be used.
-pub fn make_folder(path: &Path) -> io::Result<()> {
+pub fn make_folder(path: &Path) -> io::Result<Made> {
     let (folder, made) = walk(path, true)?;
     if made {
         // Some file systems give every file an owner of their own.
-        return Ok(());
+        return Ok(Made::New);
     }
     match why_not_ours(&fstat(&folder)?) {
-        None => Ok(()),
+        None => Ok(Made::Before),
         Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
     }
 }
@@ -269,13 +278,14 @@ fn parent(path: &Path) -> io::Result<(OwnedFd, OsString)> {
 /// Opens the folder `path`, and says whether it was made.
 fn walk(path: &Path, make: bool) -> io::Result<(OwnedFd, bool)> {
     let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
-    let root = || nix::fcntl::open("/", flags | OFlag::O_DIRECTORY, Mode::empty());
-    let mut folder = nix::fcntl::open(".", flags | OFlag::O_DIRECTORY, Mode::empty());
+    let open = |path: &str| nix::fcntl::open(path, flags | OFlag::O_DIRECTORY, Mode::empty());
     let mut names = names_of(path);
+    // The first name of an absolute path is that of the root.
+    let mut folder = if path.is_absolute() { Err(Errno::ENOENT) } else { open(".") };
     let (mut links, mut made) = (0, false);
     while let Some(name) = names.pop_front() {
         if name == "/" {
-            folder = root();
+            folder = open("/");
             continue;
         }
         let here = folder?;

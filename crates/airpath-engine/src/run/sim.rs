@@ -9,7 +9,7 @@ mod watch;
 
 use std::num::NonZeroUsize;
 use std::path::Path as Folder;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use airpath_core::{End, PortId, Seed, Span, Time};
 use airpath_endpoints::{FlowReport, Options, Pair, WorkloadOutcome, endpoints};
@@ -29,6 +29,9 @@ use crate::error::{Failure, Result};
 use crate::status;
 use pieces::{ByWallClock, Pieces};
 use watch::Watch;
+
+/// Wall-clock time after which the manifest of a run without logs is written before its end, too.
+const LASTING: Duration = Duration::from_millis(20);
 /// The number of the first workload's packets; 0 is what a packet of nobody looks like.
 const FIRST_FLOW: u32 = 1;
 
@@ -132,7 +135,11 @@ fn run_in(
     }
     let manifest = begin(request, seed, &KeptFiles::keep(&request.scenario, folder)?);
     let recording = Recording::start(folder, &manifest, request.machine.keeps_links())?;
-    write(&manifest, folder)?;
+    // Without logs there is nothing that a manifest would explain, and most runs end at once.
+    let is_short = request.level < Level::Events;
+    if !is_short {
+        write(&manifest, folder)?;
+    }
     let mut world = World::new();
     let machine = world.machine(request.machine.build(Seed(seed)), Watch::new(recording, tell));
     let mut results = Vec::with_capacity(pairs.len());
@@ -142,7 +149,15 @@ fn run_in(
         world.attach(flow, machine, PortId::of(user, End::Client), start, client);
         results.push(result);
     }
-    let outcome = drive(&mut world, machine, request.duration, pieces, interrupt);
+    let mut unwritten = is_short;
+    let lasts = |wall: Duration| {
+        if unwritten && wall > LASTING {
+            unwritten = false;
+            write(&manifest, folder)?;
+        }
+        Ok(())
+    };
+    let outcome = drive(&mut world, machine, request.duration, pieces, interrupt, lasts)?;
     let interrupted = outcome.as_ref().ok().copied().flatten();
     let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
         return Err(Failure::new(
@@ -171,30 +186,36 @@ fn run_in(
     Ok(Simulated { summary: summary.in_virtual_time(wall_ns), flows, ended: ending.why, duration, interrupted })
 }
 
-/// Runs `world` to its end, or until it is interrupted: in `pieces`, which change nothing.
+/// Runs `world` to its end, or until it is interrupted: in `pieces`, which change nothing. Between two of them `lasts`
+/// hears how long the run has taken by the wall clock.
 fn drive(
     world: &mut World<Watch>,
     machine: MachineId,
     duration: Option<Span>,
     pieces: &mut dyn Pieces,
     interrupt: &Interrupt,
-) -> std::result::Result<Option<Signal>, WorldError> {
+    mut lasts: impl FnMut(Duration) -> Result<()>,
+) -> Result<std::result::Result<Option<Signal>, WorldError>> {
     let last = duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
     let mut to = Time::ZERO;
+    let started = Instant::now();
     loop {
         to = Time::from_nanos(to.nanos().saturating_add(pieces.length().nanos())).min(last);
         let until = if duration.is_some() { Until::At(to) } else { Until::Done { latest: to } };
         let begun = Instant::now();
-        world.run(until, NonZeroUsize::MIN)?;
+        if let Err(error) = world.run(until, NonZeroUsize::MIN) {
+            return Ok(Err(error));
+        }
         let over = duration.is_none() && world.ending(machine).is_some_and(|ending| ending.why != Ended::Time);
         if to == last || over {
-            return Ok(None);
+            return Ok(Ok(None));
         }
         // Behind the first piece: a run that has not begun has no end, either.
         if let Some(signal) = interrupt.asked() {
-            return Ok(Some(signal));
+            return Ok(Ok(Some(signal)));
         }
         pieces.took(begun.elapsed());
+        lasts(started.elapsed())?;
     }
 }
 
