@@ -26,6 +26,11 @@ pub trait Endpoint: Send {
 
     /// Progress of the endpoint.
     fn progress(&self) -> Progress;
+
+    /// True if its progress is [`Progress::Active`]. A world asks after each call.
+    fn is_active(&self) -> bool {
+        self.progress() == Progress::Active
+    }
 }
 
 /// Progress of an endpoint's work.
@@ -54,6 +59,16 @@ impl Sent {
     /// Takes what was sent since the last time, in order.
     pub fn drain(&mut self) -> std::vec::Drain<'_, Pdu> {
         self.packets.drain(..)
+    }
+
+    /// Turns the order round, so that the first one can be popped from the end.
+    pub(crate) fn reverse(&mut self) {
+        self.packets.reverse();
+    }
+
+    /// Takes the last packet.
+    pub(crate) fn pop(&mut self) -> Option<Pdu> {
+        self.packets.pop()
     }
 
     /// Number of packets sent since the last call.

@@ -79,10 +79,12 @@ impl<O: Observer> Component<'_, O> {
             outcome.map_err(|error| error.of_machine(MachineId(self.ids[place])))?;
             active = active + node.active - before;
             deadlines.set(place, node.due());
-            for HandOver { to, port, item } in outbox.drain(..) {
-                let place = places[to];
-                self.nodes[place].take(at, port, item);
-                deadlines.set(place, at);
+            if !outbox.is_empty() {
+                for HandOver { to, port, item } in outbox.drain(..) {
+                    let place = places[to];
+                    self.nodes[place].take(at, port, item);
+                    deadlines.set(place, at);
+                }
             }
         }
     }

@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airpath_core::{
-    Command, CommandError, Cx, Escapes, Framing, HeaderBytes, Item, Machine, Matches, Outputs, PacketFilters, Payload,
-    Pdu, PduId, PortId, Time,
+    Command, CommandError, Cx, Emission, Escapes, Framing, HeaderBytes, Item, Machine, Matches, Outputs, PacketFilters,
+    Payload, Pdu, PduId, PortId, Time,
 };
 
 use super::deadlines::Deadlines;
 use super::{MachineId, Observer, WorldError};
-use crate::{Endpoint, Progress, Sent};
+use crate::{Endpoint, Sent};
 
 /// An item on its way from one machine to another.
 pub(super) struct HandOver {
@@ -79,7 +79,7 @@ pub(super) struct Node<O> {
     /// Ports whose pause is over, and whose backlog goes before anything else.
     released: Vec<PortId>,
     sent: Sent,
-    /// Sender of each group of packets in `sent`, and the running sum of their number.
+    /// Sender of each group of packets in `sent` and their number, and the sum of these numbers.
     senders: Vec<(usize, usize)>,
     sent_before: usize,
 }
@@ -217,11 +217,13 @@ impl<O: Observer> Node<O> {
         if self.rounds > ROUNDS_LIMIT {
             return Err(NodeError::Standstill { at });
         }
-        if self.machine_due <= at {
-            self.machine.advance(at, &mut Cx::new(&mut self.outputs));
-            self.note_machine();
+        let mut touched = self.machine_due <= at;
+        if touched {
+            (*self.machine).advance(at, &mut Cx::new(&mut self.outputs));
+            self.heed_machine();
         }
         while self.commands.front().is_some_and(|(due, _)| *due <= at) {
+            touched = true;
             self.carry_out(at)?;
         }
         if !self.outputs.emissions.is_empty() {
@@ -233,7 +235,14 @@ impl<O: Observer> Node<O> {
         {
             self.run_timer(at, index);
         }
-        self.offer_all(at);
+        if !(self.senders.is_empty() && self.inbox.is_empty() && self.released.is_empty()) {
+            self.offer_all(at);
+            touched = true;
+        }
+        // Once for all that has been done to it: its answer takes long compared with the rest.
+        if touched {
+            self.machine_due = (*self.machine).next_emission().unwrap_or(Time::NEVER);
+        }
         // Where something has left already, its events go with it in the next round.
         if self.outputs.emissions.is_empty() {
             self.show_events();
@@ -245,8 +254,9 @@ impl<O: Observer> Node<O> {
     /// Brings the machine itself to `at`, the end of a run: what emits nothing may be left to do.
     pub(super) fn settle(&mut self, at: Time) {
         self.reach(at);
-        self.machine.advance(at, &mut Cx::new(&mut self.outputs));
-        self.note_machine();
+        (*self.machine).advance(at, &mut Cx::new(&mut self.outputs));
+        self.machine_due = (*self.machine).next_emission().unwrap_or(Time::NEVER);
+        self.heed_machine();
         assert!(self.outputs.emissions.is_empty(), "by {at:?} a machine emitted what it had not announced");
         self.show_events();
     }
@@ -258,13 +268,13 @@ impl<O: Observer> Node<O> {
         for (number, port) in self.ports.iter_mut().enumerate() {
             port.filters = self.machine.wants_filters(PortId(number as u16));
         }
-        self.note_machine();
+        self.heed_machine();
         outcome.map_err(|error| NodeError::Command { at, error })
     }
 
-    /// Asks the machine for its plans, and heeds what it said about its ports.
-    fn note_machine(&mut self) {
-        self.machine_due = self.machine.next_emission().unwrap_or(Time::NEVER);
+    /// Heeds what the machine has said about its ports.
+    #[inline]
+    fn heed_machine(&mut self) {
         if !self.outputs.flow_control.is_empty() {
             self.note_flow_control();
         }
@@ -295,23 +305,23 @@ impl<O: Observer> Node<O> {
 
     /// Carries what left the machine to where it goes.
     fn carry_away(&mut self, at: Time, outbox: &mut Vec<HandOver>) {
-        let mut emissions = std::mem::take(&mut self.outputs.emissions);
-        for emission in emissions.drain(..) {
-            assert!(emission.at == at, "at {at:?} something was emitted that was due at {:?}", emission.at);
-            self.observer.emitted(&emission);
-            self.arrive(at, emission.port, emission.item, outbox);
+        // Mostly there is one, and taking it from the end costs least. Nothing emits meanwhile.
+        self.outputs.emissions.reverse();
+        while let Some(emission) = self.outputs.emissions.pop() {
+            self.arrive(at, emission, outbox);
         }
-        self.outputs.emissions = emissions;
     }
 
-    /// Carries an item that left through `port` to the connected machine or the endpoint of its flow.
-    fn arrive(&mut self, at: Time, port: PortId, item: Item, outbox: &mut Vec<HandOver>) {
-        let state = self.ports.get(usize::from(port.0));
+    /// Carries an item that left through a port to the connected machine or the endpoint of its flow.
+    fn arrive(&mut self, at: Time, emission: Emission, outbox: &mut Vec<HandOver>) {
+        assert!(emission.at == at, "at {at:?} something was emitted that was due at {:?}", emission.at);
+        self.observer.emitted(&emission);
+        let state = self.ports.get(usize::from(emission.port.0));
         if let Some((to, port)) = state.and_then(|state| state.wire) {
-            return outbox.push(HandOver { to, port, item });
+            return outbox.push(HandOver { to, port, item: emission.item });
         }
         // Signals concern machines only.
-        let Item::Pdu(pdu) = item else { return };
+        let Item::Pdu(pdu) = emission.item else { return };
         let place = state.and_then(|state| {
             let index = state.flows.binary_search_by_key(&pdu.flow, |(flow, _)| *flow).ok()?;
             Some(state.flows[index].1)
@@ -350,7 +360,7 @@ impl<O: Observer> Node<O> {
             self.sent_before = self.sent.len();
         }
         let attachment = &mut self.attachments[index];
-        let active = matches!(attachment.endpoint.progress(), Progress::Active);
+        let active = attachment.endpoint.is_active();
         if active != attachment.active {
             attachment.active = active;
             attachment.inactive_since = (!active).then_some(at);
@@ -376,15 +386,8 @@ impl<O: Observer> Node<O> {
     /// Offers what a pause kept back, then what other machines handed over, then what the endpoints
     /// have sent.
     fn offer_all(&mut self, at: Time) {
-        if self.inbox.is_empty() && self.senders.is_empty() && self.released.is_empty() {
-            return;
-        }
-        for port in std::mem::take(&mut self.released) {
-            while !self.is_paused(at, port)
-                && let Some(item) = self.port(port).backlog.pop_front()
-            {
-                self.offer_now(at, port, item);
-            }
+        if !self.released.is_empty() {
+            self.offer_backlogs(at);
         }
         if !self.inbox.is_empty() {
             let mut inbox = std::mem::take(&mut self.inbox);
@@ -396,61 +399,68 @@ impl<O: Observer> Node<O> {
         if !self.senders.is_empty() {
             self.offer_sent(at);
         }
-        self.note_machine();
+    }
+
+    #[cold]
+    fn offer_backlogs(&mut self, at: Time) {
+        for port in std::mem::take(&mut self.released) {
+            while !self.is_paused(at, port)
+                && let Some(mut item) = self.port(port).backlog.pop_front()
+            {
+                self.identify(at, port, &mut item);
+                (*self.machine).offer(at, port, item, &mut Cx::new(&mut self.outputs));
+                self.heed_machine();
+            }
+        }
     }
 
     /// Offers what the endpoints have sent.
     fn offer_sent(&mut self, at: Time) {
-        let (mut sent, mut senders) = (std::mem::take(&mut self.sent), std::mem::take(&mut self.senders));
-        let mut packets = sent.drain();
-        for (index, count) in senders.drain(..) {
+        self.sent.reverse();
+        for group in 0..self.senders.len() {
+            let (index, count) = self.senders[group];
             let Attachment { port, flow, .. } = self.attachments[index];
-            for mut pdu in packets.by_ref().take(count) {
+            for _ in 0..count {
+                let Some(mut pdu) = self.sent.pop() else { break };
                 pdu.flow = flow;
                 self.offer(at, port, Item::Pdu(pdu));
             }
         }
-        drop(packets);
-        (self.sent, self.senders, self.sent_before) = (sent, senders, 0);
+        self.senders.clear();
+        self.sent_before = 0;
     }
 
     /// True if the machine takes nothing through `port` at `at`, once everything due by then has been run.
     fn is_paused(&mut self, at: Time, port: PortId) -> bool {
         if self.machine.controls_flow(port) {
-            self.machine.advance(at, &mut Cx::new(&mut self.outputs));
-            if !self.outputs.flow_control.is_empty() {
-                self.note_flow_control();
-            }
+            (*self.machine).advance(at, &mut Cx::new(&mut self.outputs));
+            self.heed_machine();
         }
         self.port(port).paused
     }
 
-    fn offer(&mut self, at: Time, port: PortId, item: Item) {
+    fn offer(&mut self, at: Time, port: PortId, mut item: Item) {
         let paused = self.is_paused(at, port);
         let state = self.port(port);
         if paused || !state.backlog.is_empty() {
-            state.backlog.push_back(item);
-        } else {
-            self.offer_now(at, port, item);
+            return state.backlog.push_back(item);
         }
+        self.identify(at, port, &mut item);
+        (*self.machine).offer(at, port, item, &mut Cx::new(&mut self.outputs));
+        self.heed_machine();
     }
 
-    /// Gives a packet its identity and its time, and hands it to the machine.
-    fn offer_now(&mut self, at: Time, port: PortId, mut item: Item) {
-        if let Item::Pdu(pdu) = &mut item {
-            pdu.id = self.next_id;
-            pdu.arrived = at;
-            let Port { framing, wants_headers, filters, .. } = self.port(port);
-            if framing.is_some() || *wants_headers || filters.is_some() {
-                tell_contents(pdu, *framing, *wants_headers, filters.as_deref());
-            }
-            self.next_id += 1;
-            self.observer.offered(at, port, pdu);
+    /// Gives a packet that is about to be offered its identity and its time.
+    fn identify(&mut self, at: Time, port: PortId, item: &mut Item) {
+        let Item::Pdu(pdu) = item else { return };
+        pdu.id = self.next_id;
+        pdu.arrived = at;
+        let Port { framing, wants_headers, filters, .. } = self.port(port);
+        if framing.is_some() || *wants_headers || filters.is_some() {
+            tell_contents(pdu, *framing, *wants_headers, filters.as_deref());
         }
-        self.machine.offer(at, port, item, &mut Cx::new(&mut self.outputs));
-        if !self.outputs.flow_control.is_empty() {
-            self.note_flow_control();
-        }
+        self.next_id += 1;
+        self.observer.offered(at, port, pdu);
     }
 }
 
