@@ -3,6 +3,8 @@
 
 //! Protocol data units as a machine sees them.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use crate::framing::Escapes;
@@ -201,6 +203,8 @@ pub enum Payload {
     LengthOnly,
     /// The whole packet.
     Whole(Bytes),
+    /// Its headers, of [`Pdu::header_len`] bytes; all bytes behind them are zeros, and take no memory.
+    Padded(Bytes),
     /// A packet with unfinished checksums, or one segment of a super-packet that the kernel handed
     /// over in one read; a port knows how to finish it.
     Segment {
@@ -254,6 +258,19 @@ impl Pdu {
         Bits::from_bytes(u64::from(self.len))
     }
 
+    /// Its bytes in one piece, as far as an endpoint in the process made them; empty where nobody knows them.
+    pub fn contents(&self) -> Cow<'_, [u8]> {
+        match &self.payload {
+            Payload::Whole(bytes) => Cow::Borrowed(bytes),
+            Payload::Padded(headers) => {
+                let mut bytes = headers.to_vec();
+                bytes.resize(headers.len().max(self.len as usize), 0);
+                Cow::Owned(bytes)
+            }
+            Payload::LengthOnly | Payload::Segment { .. } => Cow::Borrowed(&[]),
+        }
+    }
+
     /// Flips bits, keeping an undamaged PDU free of an allocation.
     pub fn flip(&mut self, positions: &[u32]) {
         if positions.is_empty() {
@@ -290,6 +307,13 @@ mod tests {
         assert_eq!(background_number(background_id(4_095, (1 << 40) - 1)), Some((4_095, (1 << 40) - 1)));
         assert!(background_id(4_095, (1 << 40) - 1) < 1 << 53);
         assert_eq!([0, 1, (1 << 52) - 1, 1 << 53, PduId::MAX].map(background_number), [None; 5]);
+    }
+
+    #[test]
+    fn zeros_behind_headers_are_part_of_the_contents() {
+        let pdu = Pdu { len: 4, header_len: 2, payload: Payload::Padded(vec![7, 8].into()), ..Pdu::default() };
+        assert_eq!(&*pdu.contents(), [7, 8, 0, 0]);
+        assert!(Pdu { len: 4, ..Pdu::default() }.contents().is_empty());
     }
 
     #[test]

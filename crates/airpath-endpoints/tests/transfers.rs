@@ -3,7 +3,7 @@
 
 //! TCP: transfers complete, and take the time that they should.
 
-use airpath_core::{End, Payload, Time};
+use airpath_core::{End, Time};
 use airpath_endpoints::{Options, WorkloadOutcome};
 
 use crate::common::{link, run, scenario, seconds};
@@ -154,9 +154,10 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_other_numbers() {
             seed,
             seconds(600.0),
         );
-        let all = run.sent.iter().map(|passed| match &passed.pdu.payload {
-            Payload::Whole(bytes) => (passed.at, passed.end, bytes.clone()),
-            _ => panic!("TCP has bytes"),
+        let all = run.sent.iter().map(|passed| {
+            let bytes = passed.pdu.contents().into_owned();
+            assert_eq!(bytes.len(), passed.pdu.len as usize);
+            (passed.at, passed.end, bytes)
         });
         all.collect::<Vec<_>>()
     };

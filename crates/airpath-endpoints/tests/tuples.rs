@@ -3,7 +3,7 @@
 
 //! Every packet says between whom it travels, and its bytes say the same.
 
-use airpath_core::{FiveTuple, Payload};
+use airpath_core::FiveTuple;
 use airpath_endpoints::Options;
 
 use crate::common::{self, Run, link, run, seconds};
@@ -39,9 +39,9 @@ fn tuples_are_those_of_the_bytes() {
     let run = run(link("10 Mbit/s,5 ms", 1), &texts, &options, 1, seconds(20.0));
     let mut seen = [0; 7];
     for passed in &run.sent {
-        let Payload::Whole(bytes) = &passed.pdu.payload else { panic!("without bytes") };
+        let bytes = passed.pdu.contents();
         let flow = passed.pdu.flow as usize;
-        assert_eq!(passed.pdu.tuple, parsed(bytes), "{}", kinds[flow].0);
+        assert_eq!(passed.pdu.tuple, parsed(&bytes), "{}", kinds[flow].0);
         assert_eq!(passed.pdu.tuple.protocol, kinds[flow].1);
         seen[flow] += 1;
     }

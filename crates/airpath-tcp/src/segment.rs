@@ -170,24 +170,32 @@ impl Segment {
         }
     }
 
-    /// The segment at the beginning of `bytes`, which end with its data. Options that it does not know are passed
-    /// over; what follows an option of an impossible length is not read.
+    /// The segment at the beginning of `bytes`, which end with its data.
     ///
     /// # Errors
     /// When there is no whole header.
     pub fn read(bytes: &[u8]) -> Result<Segment, SegmentError> {
+        Segment::read_beginning(bytes, bytes.len())
+    }
+
+    /// The segment of `length` bytes in all that begins with `bytes`, which may end behind its header. Options that it
+    /// does not know are passed over; what follows an option of an impossible length is not read.
+    ///
+    /// # Errors
+    /// When there is no whole header.
+    pub fn read_beginning(bytes: &[u8], length: usize) -> Result<Segment, SegmentError> {
         let Some((fixed, _)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Err(SegmentError::Short) };
         let header_bytes = usize::from(fixed[12] >> 4) * 4;
         if header_bytes < HEADER_BYTES {
             return Err(SegmentError::HeaderLength(header_bytes));
         }
-        let Some((header, data)) = bytes.split_at_checked(header_bytes) else { return Err(SegmentError::Short) };
+        let Some((header, _)) = bytes.split_at_checked(header_bytes) else { return Err(SegmentError::Short) };
         let mut segment = Segment {
             sequence: word(&header[4..8]),
             acknowledgement: word(&header[8..12]),
             flags: Flags(header[13]),
             window: u16::from_be_bytes([header[14], header[15]]),
-            data_bytes: data.len() as u32,
+            data_bytes: length.saturating_sub(header_bytes) as u32,
             ..Segment::default()
         };
         let mut options = &header[HEADER_BYTES..];

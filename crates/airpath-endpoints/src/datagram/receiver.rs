@@ -39,7 +39,7 @@ impl Receiver {
 pub(crate) fn bytes_of(pdu: &Pdu) -> Option<&Bytes> {
     match &pdu.payload {
         Payload::Whole(bytes) => Some(bytes),
-        Payload::LengthOnly | Payload::Segment { .. } => None,
+        Payload::LengthOnly | Payload::Padded(_) | Payload::Segment { .. } => None,
     }
 }
 

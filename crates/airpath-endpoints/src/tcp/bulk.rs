@@ -6,7 +6,7 @@
 use airpath_core::{Direction, End, Span, Time};
 use airpath_tcp::{Connection, State};
 
-use crate::record::Results;
+use crate::record::Record;
 use crate::tcp::StopAfter;
 use crate::tcp::host::Application;
 
@@ -30,7 +30,7 @@ impl Application for Source {
         self.stop = self.stop_after.map_or(Time::NEVER, |span| at + span);
     }
 
-    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+    fn work(&mut self, at: Time, connection: &mut Connection, record: &mut Record) -> bool {
         if !self.active {
             return false;
         }
@@ -53,7 +53,7 @@ impl Application for Source {
         if self.written && connection.queued_bytes() == 0 {
             self.active = false;
         } else if connection.state() == State::Reset {
-            results.record().failure = Some("the connection was reset".into());
+            record.failure = Some("the connection was reset".into());
             self.active = false;
         }
         worked
@@ -96,9 +96,8 @@ impl Application for Sink {
         self.stop = self.stop_after.map_or(Time::NEVER, |span| at + span);
     }
 
-    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+    fn work(&mut self, at: Time, connection: &mut Connection, record: &mut Record) -> bool {
         let taken = connection.read(at);
-        let mut record = results.record();
         if self.active {
             record.side(self.direction).delivered(at, taken);
             self.left_bytes = self.left_bytes.saturating_sub(taken);
@@ -107,7 +106,6 @@ impl Application for Sink {
                 self.active = false;
             }
         }
-        drop(record);
         // It has nothing to say, so it closes its direction once the other is closed.
         let closes = connection.is_closed_by_peer() && !self.closed;
         if closes {

@@ -3,18 +3,17 @@
 
 //! A host with one TCP connection, and the endpoint that it makes together with an application.
 
-use airpath_core::{Direction, End, Payload, Pdu, Span, Time};
+use airpath_core::{End, FiveTuple, Pdu, Span, Time};
 use airpath_packet::protocol::TCP;
-use airpath_tcp::{BufferSize, Config, CongestionControl, Connection, Segment, State};
+use airpath_tcp::{BufferSize, Config, CongestionControl, Connection, State};
 use airpath_virtual::{Endpoint, Progress, Sent};
 use airpath_workload::{Bytes as ByteCount, EcnUse, TcpCongestionControl, TimestampUse};
 
 use super::packet;
 use crate::Context;
-use crate::datagram::bytes_of;
 use crate::error::EndpointError;
 use crate::options::Route;
-use crate::record::Results;
+use crate::record::{Record, Results};
 
 /// Bytes of an IPv4 and a TCP header without options.
 const HEADER_BYTES: u64 = 40;
@@ -72,7 +71,7 @@ impl Settings {
 /// User of a connection.
 pub(super) trait Application: Send {
     /// The application's turn at `at`: reads and writes; whether it did anything.
-    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool;
+    fn work(&mut self, at: Time, connection: &mut Connection, record: &mut Record) -> bool;
 
     /// Time at which it wants another turn, whatever arrives.
     fn next_deadline(&self) -> Option<Time>;
@@ -84,16 +83,22 @@ pub(super) trait Application: Send {
     fn begin(&mut self, at: Time);
 }
 
-/// A host and its application as an endpoint.
-pub(super) struct HostEndpoint<A> {
+/// A host and its application.
+struct Host<A> {
     end: End,
     flow: u32,
     route: Route,
+    tuple: FiveTuple,
     connection: Connection,
-    /// Segments on their way out, to be written together.
-    segments: Vec<Segment>,
     application: A,
+}
+
+/// The same as an endpoint.
+pub(super) struct HostEndpoint<A> {
+    host: Host<A>,
     results: Results,
+    /// True if it is at work, as of the last call.
+    is_active: bool,
 }
 
 impl<A: Application> HostEndpoint<A> {
@@ -110,70 +115,44 @@ impl<A: Application> HostEndpoint<A> {
             initial_timestamp: key.bits(1, 0) as u32,
             give_up_after: GIVE_UP_AFTER,
         });
-        HostEndpoint {
-            end,
-            flow: context.flow,
-            route: Route::new(end, context.flow, &context.options),
-            connection,
-            segments: Vec::new(),
-            application,
-            results: context.results.clone(),
-        }
+        let route = Route::new(end, context.flow, &context.options);
+        let is_active = application.is_active();
+        let host = Host { end, flow: context.flow, route, tuple: route.tuple(TCP), connection, application };
+        HostEndpoint { host, results: context.results.clone(), is_active }
     }
 
-    /// The application's turns, and what goes out then.
-    fn run(&mut self, at: Time, out: &mut Sent) {
-        while self.application.work(at, &mut self.connection, &self.results) {}
-        self.segments.extend(self.connection.take_segments());
+    /// Lets the host do something with the record, which is locked once for all of it.
+    fn with(&mut self, work: impl FnOnce(&mut Host<A>, &mut Record)) {
         let mut record = self.results.record();
+        work(&mut self.host, &mut record);
+        self.is_active = record.failure.is_none() && self.host.application.is_active();
+    }
+}
+
+impl<A: Application> Host<A> {
+    /// The application's turns, and what goes out then.
+    fn run(&mut self, at: Time, record: &mut Record, out: &mut Sent) {
+        while self.application.work(at, &mut self.connection, record) {}
         if self.application.is_active() && self.connection.state() == State::GivenUp {
             let seconds = GIVE_UP_AFTER.as_secs_f64();
             record.failure.get_or_insert_with(|| format!("nothing came from the other end for {seconds} s"));
         }
         let side = record.side(self.end.sends());
-        if !self.segments.is_empty() {
-            let tuple = self.route.tuple(TCP);
-            for packet in packet::write(&self.route, &self.segments) {
-                let len = packet.bytes.len() as u32;
-                side.sent(len);
-                let (header_len, ecn, payload) = (packet.header_bytes, packet.ecn, Payload::Whole(packet.bytes));
-                out.push(Pdu { len, header_len, ecn, flow: self.flow, tuple, payload, ..Pdu::default() });
-            }
-            self.segments.clear();
+        for segment in self.connection.take_segments() {
+            let pdu = packet::write(&self.route, self.flow, self.tuple, &segment);
+            side.sent(pdu.len);
+            out.push(pdu);
         }
         side.delivery.packets_retransmitted = Some(self.connection.counts().retransmissions);
     }
 
-    fn arrival(&self) -> Direction {
-        self.end.other().sends()
-    }
-}
-
-impl<A: Application> Endpoint for HostEndpoint<A> {
-    fn start(&mut self, at: Time, out: &mut Sent) {
-        self.results.record().start = Some(at);
-        self.application.begin(at);
-        match self.end {
-            End::Server => self.connection.listen(),
-            End::Client => self.connection.connect(at),
-        }
-        self.run(at, out);
-    }
-
-    fn receive(&mut self, at: Time, pdu: Pdu, out: &mut Sent) {
-        let Some(bytes) = bytes_of(&pdu) else { return };
-        let (reception, segment) = packet::read(&pdu, bytes);
-        self.results.record().side(self.arrival()).received(at, &pdu, reception);
+    fn receive(&mut self, at: Time, pdu: &Pdu, record: &mut Record, out: &mut Sent) {
+        let Some(headers) = packet::bytes_of(pdu) else { return };
+        let (reception, segment) = packet::read(pdu, headers);
+        record.side(self.end.other().sends()).received(at, pdu, reception);
         if let Some(segment) = segment {
             self.connection.receive(at, &segment);
-            self.run(at, out);
-        }
-    }
-
-    fn advance(&mut self, at: Time, out: &mut Sent) {
-        if self.next_deadline().is_some_and(|due| due <= at) {
-            self.connection.advance(at);
-            self.run(at, out);
+            self.run(at, record, out);
         }
     }
 
@@ -183,8 +162,43 @@ impl<A: Application> Endpoint for HostEndpoint<A> {
             (one, other) => one.or(other),
         }
     }
+}
+
+impl<A: Application> Endpoint for HostEndpoint<A> {
+    fn start(&mut self, at: Time, out: &mut Sent) {
+        self.with(|host, record| {
+            record.start = Some(at);
+            host.application.begin(at);
+            match host.end {
+                End::Server => host.connection.listen(),
+                End::Client => host.connection.connect(at),
+            }
+            host.run(at, record, out);
+        });
+    }
+
+    fn receive(&mut self, at: Time, pdu: Pdu, out: &mut Sent) {
+        self.with(|host, record| host.receive(at, &pdu, record, out));
+    }
+
+    fn advance(&mut self, at: Time, out: &mut Sent) {
+        self.with(|host, record| {
+            if host.next_deadline().is_some_and(|due| due <= at) {
+                host.connection.advance(at);
+                host.run(at, record, out);
+            }
+        });
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.host.next_deadline()
+    }
 
     fn progress(&self) -> Progress {
-        self.results.record().progress(self.application.is_active())
+        self.results.record().progress(self.host.application.is_active())
+    }
+
+    fn is_active(&self) -> bool {
+        self.is_active
     }
 }

@@ -3,10 +3,10 @@
 
 //! IPv4 packets with TCP segments inside, and what a kernel makes of damaged ones.
 
-use airpath_core::{Ecn, Pdu};
+use airpath_core::{Ecn, FiveTuple, Payload, Pdu};
 use airpath_packet::checksum;
 use airpath_packet::protocol::TCP;
-use airpath_tcp::Segment;
+use airpath_tcp::{MOST_HEADER_BYTES, Segment};
 use bytes::Bytes;
 
 use crate::ip::{IPV4_BYTES, Reception};
@@ -15,42 +15,27 @@ use crate::options::Route;
 const VERSION_AND_LENGTH: u8 = 0x45;
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const TIME_TO_LIVE: u8 = 64;
+/// The most bytes of both headers.
+const MOST_BYTES: usize = IPV4_BYTES + MOST_HEADER_BYTES;
 
-/// A packet: its bytes, the length of its headers, and its ECN field.
-#[derive(Debug)]
-pub(super) struct Packet {
-    pub bytes: Bytes,
-    pub header_bytes: u16,
-    pub ecn: Ecn,
-}
-
-/// Packets of `segments`, whose bytes share one piece of memory. Their data is zeros.
-pub(super) fn write(route: &Route, segments: &[Segment]) -> Vec<Packet> {
-    let length = |segment: &Segment| IPV4_BYTES + segment.header_bytes() + segment.data_bytes as usize;
-    let mut bytes = vec![0; segments.iter().map(length).sum()];
-    let mut rest = bytes.as_mut_slice();
-    for segment in segments {
-        let (packet, after) = rest.split_at_mut(length(segment));
-        write_one(route, segment, packet);
-        rest = after;
-    }
-    let mut rest = Bytes::from(bytes);
-    let packet = |segment: &Segment| Packet {
-        bytes: rest.split_to(length(segment)),
-        header_bytes: (IPV4_BYTES + segment.header_bytes()) as u16,
-        ecn: ecn_of(segment),
-    };
-    segments.iter().map(packet).collect()
+/// The packet of `segment` as a PDU, whose data are zeros.
+pub(super) fn write(route: &Route, flow: u32, tuple: FiveTuple, segment: &Segment) -> Pdu {
+    let header_bytes = IPV4_BYTES + segment.header_bytes();
+    let len = header_bytes as u32 + segment.data_bytes;
+    let mut headers = [0; MOST_BYTES];
+    let headers = &mut headers[..header_bytes];
+    write_headers(route, segment, len as usize, headers);
+    let payload = Payload::Padded(Bytes::copy_from_slice(headers));
+    Pdu { len, header_len: header_bytes as u16, ecn: ecn_of(segment), flow, tuple, payload, ..Pdu::default() }
 }
 
 fn ecn_of(segment: &Segment) -> Ecn {
     if segment.ecn_capable { Ecn::Ect0 } else { Ecn::NotEct }
 }
 
-/// Writes a packet over zeros.
-fn write_one(route: &Route, segment: &Segment, packet: &mut [u8]) {
-    let length = packet.len();
-    let (ip, transport) = packet.split_at_mut(IPV4_BYTES);
+/// Writes the headers of a packet of `length` bytes in all over zeros.
+fn write_headers(route: &Route, segment: &Segment, length: usize, headers: &mut [u8]) {
+    let (ip, header) = headers.split_at_mut(IPV4_BYTES);
     ip[0] = VERSION_AND_LENGTH;
     ip[1] = ecn_of(segment) as u8;
     ip[2..4].copy_from_slice(&(length as u16).to_be_bytes());
@@ -61,30 +46,31 @@ fn write_one(route: &Route, segment: &Segment, packet: &mut [u8]) {
     ip[16..20].copy_from_slice(&route.destination.0.octets());
     let sum = checksum::checksum(ip);
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    let pseudo_header = checksum::pseudo_header_sum(&ip[12..20], transport.len(), TCP);
-    // Zeros add nothing to the sum.
-    let header = &mut transport[..segment.header_bytes()];
+    // The zeros behind the headers add nothing to the sum.
+    let pseudo_header = checksum::pseudo_header_sum(&ip[12..20], length - IPV4_BYTES, TCP);
     segment.write(route.source.1, route.destination.1, header);
     let sum = !checksum::fold(pseudo_header + checksum::sum(header));
     header[16..18].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Decision of a kernel about `pdu`, sent as `bytes`, after the link's damage to it; and its segment, if it takes it.
-pub(super) fn read(pdu: &Pdu, bytes: &Bytes) -> (Reception, Option<Segment>) {
+/// Decision of a kernel about `pdu`, which begins with `headers` and goes on with zeros, after the link's damage to it;
+/// and its segment, if it takes it.
+pub(super) fn read(pdu: &Pdu, headers: &[u8]) -> (Reception, Option<Segment>) {
     let damaged;
     let (packet, reception) = match &pdu.damage {
-        None => (bytes.as_ref(), Reception::Intact),
+        None => (headers, Reception::Intact),
         Some(damage) => {
-            let mut copy = bytes.to_vec();
+            let mut copy = pdu.contents().into_owned();
             damage.apply(&mut copy);
-            if copy.len() != bytes.len() || !has_good_checksums(&copy) {
+            if copy.len() != pdu.len as usize || !has_good_checksums(&copy) {
                 return (Reception::Rejected, None);
             }
             damaged = copy;
             (damaged.as_slice(), Reception::Damaged)
         }
     };
-    let segment = packet.get(IPV4_BYTES..).and_then(|transport| Segment::read(transport).ok());
+    let length = (pdu.len as usize).saturating_sub(IPV4_BYTES);
+    let segment = packet.get(IPV4_BYTES..).and_then(|beginning| Segment::read_beginning(beginning, length).ok());
     match segment {
         None => (Reception::Rejected, None),
         Some(mut segment) => {
@@ -92,6 +78,14 @@ pub(super) fn read(pdu: &Pdu, bytes: &Bytes) -> (Reception, Option<Segment>) {
             segment.ecn_capable = pdu.ecn != Ecn::NotEct;
             (reception, Some(segment))
         }
+    }
+}
+
+/// The headers of a packet that [`write`] made.
+pub(super) fn bytes_of(pdu: &Pdu) -> Option<&Bytes> {
+    match &pdu.payload {
+        Payload::Padded(headers) => Some(headers),
+        Payload::LengthOnly | Payload::Whole(_) | Payload::Segment { .. } => None,
     }
 }
 
@@ -110,7 +104,7 @@ mod tests {
     use crate::Options;
 
     #[test]
-    fn packets_of_a_burst_are_whole_and_have_good_checksums() {
+    fn packets_have_good_checksums_and_damage_is_noticed_anywhere() {
         let route = Route::new(End::Server, 0, &Options::default());
         let data = Segment {
             sequence: 7,
@@ -122,15 +116,18 @@ mod tests {
             ..Segment::default()
         };
         let bare = Segment { data_bytes: 0, ecn_capable: false, ..data };
-        let packets = write(&route, &[data, bare, data]);
-        assert_eq!(packets.iter().map(|packet| packet.bytes.len()).collect::<Vec<_>>(), [1_500, 52, 1_500]);
-        for (packet, segment) in packets.iter().zip([data, bare, data]) {
-            assert!(has_good_checksums(&packet.bytes));
-            let pdu = Pdu { ecn: packet.ecn, ..Pdu::default() };
-            assert_eq!(read(&pdu, &packet.bytes), (Reception::Intact, Some(segment)));
-            let damage = Some(Box::new(Damage { flips: vec![200], truncated_to: None }));
-            let damaged = Pdu { damage, ..Pdu::default() };
-            assert_eq!(read(&damaged, &packet.bytes), (Reception::Rejected, None));
+        for (segment, len) in [(data, 1_500), (bare, 52)] {
+            let pdu = write(&route, 7, route.tuple(TCP), &segment);
+            assert_eq!((pdu.len, pdu.header_len, pdu.contents().len()), (len, 52, len as usize));
+            assert!(has_good_checksums(&pdu.contents()));
+            let headers = bytes_of(&pdu).unwrap();
+            assert_eq!(read(&pdu, headers), (Reception::Intact, Some(segment)));
+            // In the headers, in the last bit, and at the end.
+            for (flip, truncated_to) in [(200, None), (len * 8 - 1, None), (0, Some(len - 1))] {
+                let damage = Some(Box::new(Damage { flips: vec![flip], truncated_to }));
+                let damaged = Pdu { damage, ..pdu.clone() };
+                assert_eq!(read(&damaged, headers), (Reception::Rejected, None));
+            }
         }
     }
 }

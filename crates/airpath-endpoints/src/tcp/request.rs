@@ -7,7 +7,7 @@ use airpath_core::{Direction, Span, Time};
 use airpath_tcp::{Connection, State};
 use airpath_workload::kinds::Request;
 
-use crate::record::Results;
+use crate::record::Record;
 use crate::report::RequestReport;
 use crate::tcp::host::Application;
 
@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// One step; whether there was one to take.
-    fn step(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+    fn step(&mut self, at: Time, connection: &mut Connection, record: &mut Record) -> bool {
         match self.stage {
             Stage::Waiting(until) if at >= until && connection.may_send() => {
                 self.left -= 1;
@@ -56,7 +56,6 @@ impl Client {
             Stage::Asking { since, response_left } => {
                 let taken = connection.read(at);
                 let response_still = response_left.saturating_sub(taken);
-                let mut record = results.record();
                 record.side(Direction::Downlink).delivered(at, taken);
                 if response_still > 0 {
                     self.stage = Stage::Asking { since, response_left: response_still };
@@ -84,13 +83,13 @@ impl Application for Client {
         self.stage = Stage::Waiting(at);
     }
 
-    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+    fn work(&mut self, at: Time, connection: &mut Connection, record: &mut Record) -> bool {
         self.was_open |= connection.may_send();
         if connection.state() == State::Reset && self.stage != Stage::Done {
-            results.record().failure = Some("the connection was reset".into());
+            record.failure = Some("the connection was reset".into());
             self.stage = Stage::Done;
         }
-        self.step(at, connection, results)
+        self.step(at, connection, record)
     }
 
     fn next_deadline(&self) -> Option<Time> {
@@ -124,9 +123,9 @@ impl Server {
 impl Application for Server {
     fn begin(&mut self, _: Time) {}
 
-    fn work(&mut self, at: Time, connection: &mut Connection, results: &Results) -> bool {
+    fn work(&mut self, at: Time, connection: &mut Connection, record: &mut Record) -> bool {
         let taken = connection.read(at);
-        results.record().side(Direction::Uplink).delivered(at, taken);
+        record.side(Direction::Uplink).delivered(at, taken);
         self.come += taken;
         let owed = self.come / self.request_bytes * self.response_bytes;
         self.come %= self.request_bytes;

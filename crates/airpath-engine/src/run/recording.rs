@@ -24,6 +24,8 @@ use crate::error::{Failure, Result};
 /// Start of every run in virtual time, for the stamps of its captures: 2000-01-01 00:00 UTC. A constant, so
 /// that equal runs leave equal files; not 0, which is what an unknown time looks like.
 pub const START_UNIX_NS: u64 = 946_684_800_000_000_000;
+/// The most bytes of an IP packet.
+const MOST_BYTES: usize = 0xffff;
 /// The ring between a recorder and the writer for which it may wait: no longer than the caches, since each run touches
 /// its own anew.
 const RING: RingSize =
@@ -94,7 +96,10 @@ impl Recording {
         let packet = match &pdu.headers {
             // A replay has no more.
             Some(headers) if bytes_of(pdu).is_empty() => Packet { header: headers.bytes(), ..Packet::default() },
-            _ => Packet::whole(bytes_of(pdu), pdu.header_len),
+            _ => match &pdu.payload {
+                Payload::Padded(headers) => Packet { header: headers, rest: zeros(pdu), ..Packet::default() },
+                _ => Packet::whole(bytes_of(pdu), pdu.header_len),
+            },
         };
         self.recorder.offered(&Offered { at, port, pdu, packet, read_at: None, kernel_at: None });
     }
@@ -133,7 +138,7 @@ impl Recording {
             return self.recorder.emitted(pdu.id, emission.port, emission.at);
         }
         self.changed.clear();
-        self.changed.extend_from_slice(bytes);
+        self.changed.extend_from_slice(&pdu.contents());
         if is_marked {
             set_ecn(&mut self.changed, pdu.ecn);
         }
@@ -188,10 +193,16 @@ pub fn finished(manifest: &Manifest, results: Results) -> Manifest {
     Manifest { status: Status::Finished, results: Some(results), ..manifest.clone() }
 }
 
-/// The bytes of a packet in virtual time; none where only the length is modelled.
+/// The zeros behind the headers of a padded packet.
+fn zeros(pdu: &Pdu) -> &'static [u8] {
+    static ZEROS: [u8; MOST_BYTES] = [0; MOST_BYTES];
+    &ZEROS[..(pdu.len as usize).saturating_sub(usize::from(pdu.header_len)).min(MOST_BYTES)]
+}
+
+/// The bytes of a packet in virtual time, without zeros behind padded headers; none where only the length is modelled.
 fn bytes_of(pdu: &Pdu) -> &[u8] {
     match &pdu.payload {
-        Payload::Whole(bytes) => bytes,
+        Payload::Whole(bytes) | Payload::Padded(bytes) => bytes,
         // A segment is how a kernel hands over packets; endpoints in the process make whole ones.
         Payload::LengthOnly | Payload::Segment { .. } => &[],
     }

@@ -117,6 +117,10 @@ impl Egress {
                 self.close();
                 self.push_single(bytes, 0, pdu.ecn, OffloadHeader::default());
             }
+            Payload::Padded(_) => {
+                self.close();
+                self.push_single(&pdu.contents().into_owned().into(), 0, pdu.ecn, OffloadHeader::default());
+            }
             Payload::Segment { layout, .. } if self.finishes && is_unfinished(*layout) => {
                 self.close();
                 let (bytes, link_header) = (finished_bytes(pdu), self.keep_link_header(pdu));
@@ -173,7 +177,7 @@ impl Egress {
     fn keep_link_header(&mut self, pdu: &Pdu) -> Range<usize> {
         match &pdu.payload {
             Payload::Segment { whole, layout, .. } => self.keep(&whole[..usize::from(layout::link_bytes(*layout))]),
-            Payload::LengthOnly | Payload::Whole(_) => 0..0,
+            Payload::LengthOnly | Payload::Whole(_) | Payload::Padded(_) => 0..0,
         }
     }
 
@@ -306,7 +310,7 @@ pub fn is_changed(pdu: &Pdu) -> bool {
     pdu.damage.is_some()
         || match &pdu.payload {
             Payload::LengthOnly => false,
-            Payload::Whole(bytes) => has_other_ecn(bytes, 0, pdu.ecn),
+            Payload::Whole(bytes) | Payload::Padded(bytes) => has_other_ecn(bytes, 0, pdu.ecn),
             Payload::Segment { whole, layout, .. } => has_other_ecn(whole, layout::link_bytes(*layout), pdu.ecn),
         }
 }
@@ -326,7 +330,7 @@ pub fn finished_bytes(pdu: &Pdu) -> Vec<u8> {
     let mut bytes = unmarked_bytes(pdu);
     let is_ip = match &pdu.payload {
         Payload::Segment { whole, layout, .. } => frame::is_ip(whole, layout::link_bytes(*layout)),
-        Payload::LengthOnly | Payload::Whole(_) => true,
+        Payload::LengthOnly | Payload::Whole(_) | Payload::Padded(_) => true,
     };
     if is_ip {
         note_ecn(&mut bytes, pdu.ecn);
@@ -336,8 +340,7 @@ pub fn finished_bytes(pdu: &Pdu) -> Vec<u8> {
 
 fn unmarked_bytes(pdu: &Pdu) -> Vec<u8> {
     match &pdu.payload {
-        Payload::LengthOnly => Vec::new(),
-        Payload::Whole(bytes) => bytes.to_vec(),
+        Payload::LengthOnly | Payload::Whole(_) | Payload::Padded(_) => pdu.contents().into_owned(),
         Payload::Segment { whole, index, layout } => {
             let whole = &whole[usize::from(layout::link_bytes(*layout))..];
             let mut offload = layout::unpack(*layout);

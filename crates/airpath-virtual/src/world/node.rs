@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use airpath_core::{
     Command, CommandError, Cx, Emission, Escapes, Framing, HeaderBytes, Item, Machine, Matches, Outputs, PacketFilters,
-    Payload, Pdu, PduId, PortId, Time,
+    Pdu, PduId, PortId, Time,
 };
 
 use super::deadlines::Deadlines;
@@ -471,19 +471,17 @@ fn tell_contents(
     wants_headers: bool,
     filters: Option<&(dyn PacketFilters + 'static)>,
 ) {
-    let contents: &[u8] = match &pdu.payload {
-        Payload::Whole(bytes) => bytes,
-        _ => &[],
-    };
-    pdu.escapes = match framing {
-        Some(framing) if !contents.is_empty() => framing.escapes(contents),
+    let contents = pdu.contents();
+    let escapes = match framing {
+        Some(framing) if !contents.is_empty() => framing.escapes(&contents),
         _ => Escapes::UNKNOWN,
     };
-    pdu.matches = match filters {
-        Some(filters) if !contents.is_empty() => filters.matches(contents, pdu.len),
+    let matches = match filters {
+        Some(filters) if !contents.is_empty() => filters.matches(&contents, pdu.len),
         _ => Matches::NONE,
     };
-    pdu.headers = HeaderBytes::of(contents, pdu.header_len).filter(|_| wants_headers);
+    let headers = HeaderBytes::of(&contents, pdu.header_len).filter(|_| wants_headers);
+    (pdu.escapes, pdu.matches, pdu.headers) = (escapes, matches, headers);
 }
 
 /// Error that ends the run of a node early.
