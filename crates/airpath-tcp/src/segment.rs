@@ -11,6 +11,8 @@ const HEADER_BYTES: usize = 20;
 pub const MOST_HEADER_BYTES: usize = 60;
 /// Bytes of the timestamps with the padding in front of them.
 pub(crate) const TIMESTAMPS_BYTES: u32 = 12;
+/// Padding, kind and length of the timestamps.
+const TIMESTAMPS_BEGINNING: [u8; 4] = [1, 1, 8, 10];
 const SACK_BASE_BYTES: usize = 4;
 const SACK_BLOCK_BYTES: usize = 8;
 /// The most blocks beside timestamps.
@@ -129,17 +131,19 @@ impl Segment {
 
     /// Writes the header into `header`, which has [`Segment::header_bytes`] bytes; the checksum is 0.
     pub fn write(&self, source_port: u16, destination_port: u16, header: &mut [u8]) {
-        header[0..2].copy_from_slice(&source_port.to_be_bytes());
-        header[2..4].copy_from_slice(&destination_port.to_be_bytes());
-        header[4..8].copy_from_slice(&self.sequence.to_be_bytes());
-        header[8..12].copy_from_slice(&self.acknowledgement.to_be_bytes());
-        header[12] = ((header.len() / 4) << 4) as u8;
-        header[13] = self.flags.0;
-        header[14..16].copy_from_slice(&self.window.to_be_bytes());
-        header[16..20].fill(0);
-        let mut at = HEADER_BYTES;
+        let header_bytes = header.len();
+        let Some((fixed, options)) = header.split_first_chunk_mut::<HEADER_BYTES>() else { return };
+        fixed[0..2].copy_from_slice(&source_port.to_be_bytes());
+        fixed[2..4].copy_from_slice(&destination_port.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.sequence.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.acknowledgement.to_be_bytes());
+        fixed[12] = ((header_bytes / 4) << 4) as u8;
+        fixed[13] = self.flags.0;
+        fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
+        fixed[16..20].fill(0);
+        let mut at = 0;
         let mut put = |bytes: &[u8]| {
-            header[at..at + bytes.len()].copy_from_slice(bytes);
+            options[at..at + bytes.len()].copy_from_slice(bytes);
             at += bytes.len();
         };
         if let Some(largest) = self.maximum_segment {
@@ -199,6 +203,13 @@ impl Segment {
             ..Segment::default()
         };
         let mut options = &header[HEADER_BYTES..];
+        // What nearly all segments have: timestamps alone, behind two bytes of padding.
+        if let Some((&TIMESTAMPS_BEGINNING, values)) = options.split_first_chunk()
+            && values.len() == 8
+        {
+            segment.timestamps = Some((word(&values[..4]), word(&values[4..])));
+            return Ok(segment);
+        }
         while let [kind, rest @ ..] = options {
             options = match (kind, rest) {
                 (0, _) => break,
@@ -234,7 +245,7 @@ impl Segment {
 }
 
 fn word(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
+    bytes.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]

@@ -138,10 +138,12 @@ impl<A: Application> Host<A> {
             record.failure.get_or_insert_with(|| format!("nothing came from the other end for {seconds} s"));
         }
         let side = record.side(self.end.sends());
-        for segment in self.connection.take_segments() {
-            let pdu = packet::write(&self.route, self.flow, self.tuple, &segment);
-            side.sent(pdu.len);
-            out.push(pdu);
+        if self.connection.has_segments() {
+            for segment in self.connection.take_segments() {
+                let pdu = packet::write(&self.route, self.flow, self.tuple, &segment);
+                side.sent(pdu.len);
+                out.push(pdu);
+            }
         }
         side.delivery.packets_retransmitted = Some(self.connection.counts().retransmissions);
     }

@@ -36,7 +36,7 @@ pub(crate) struct Sample {
     pub round_trip_us: u64,
     pub acknowledged: Position,
     pub sent: Position,
-    /// Time that a super-packet of the greatest size may add, for bursts.
+    /// Time that a super-packet of the greatest size may add, for bursts; known in slow start alone.
     pub burst_us: u64,
 }
 

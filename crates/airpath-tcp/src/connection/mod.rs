@@ -212,6 +212,11 @@ impl Connection {
         }
     }
 
+    /// True if something is to be sent.
+    pub fn has_segments(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// Takes what is to be sent, in order.
     pub fn take_segments(&mut self) -> std::vec::Drain<'_, Segment> {
         self.out.drain(..)
@@ -224,7 +229,7 @@ impl Connection {
         }
         let give_up = self.waiting_since.map(|since| since + self.config.give_up_after);
         let timers = [self.opening_due, self.sender.due(), self.receiver.acknowledger.due(), give_up];
-        timers.into_iter().flatten().min()
+        timers.into_iter().map(|due| due.unwrap_or(Time::NEVER)).fold(Time::NEVER, Time::min).finite()
     }
 
     /// Runs the timers due at or before `now`.
@@ -381,7 +386,10 @@ impl Connection {
     /// Sends what may be sent.
     fn push(&mut self, now: Time) {
         if self.state == State::Established {
-            let blocks = self.receiver.block_count().min(self.most_blocks()) as u32;
+            let blocks = match self.receiver.block_count() {
+                0 => 0,
+                count => count.min(self.most_blocks()) as u32,
+            };
             self.sender.extra_option_bytes = if blocks > 0 { SACK_BASE_BYTES + SACK_BLOCK_BYTES * blocks } else { 0 };
             self.sender.send_new(now);
             self.flush(now);
@@ -389,21 +397,26 @@ impl Connection {
     }
 
     /// Turns what the sender wants to be sent into segments.
+    #[inline]
     fn flush(&mut self, now: Time) {
         if std::mem::take(&mut self.sender.window_probe) {
             let segment = self.header(now, self.sender.unacknowledged - 1);
             self.out.push(segment);
         }
-        if self.sender.out.is_empty() {
-            return;
+        if !self.sender.out.is_empty() {
+            self.flush_transmissions(now);
         }
+    }
+
+    #[inline(never)]
+    fn flush_transmissions(&mut self, now: Time) {
         self.waiting_since.get_or_insert(now);
-        let mut transmissions = std::mem::take(&mut self.sender.out);
-        for transmission in transmissions.drain(..) {
+        for place in 0..self.sender.out.len() {
+            let transmission = self.sender.out[place];
             let segment = self.segment(now, &transmission);
             self.out.push(segment);
         }
-        self.sender.out = transmissions;
+        self.sender.out.clear();
     }
 
     fn segment(&mut self, now: Time, transmission: &Transmission) -> Segment {
@@ -429,9 +442,11 @@ impl Connection {
     fn header(&mut self, now: Time, begin: Position) -> Segment {
         let mut sack = SackBlocks::default();
         let peer = self.peer_initial;
-        self.receiver.blocks(self.most_blocks(), |begin, end| {
-            sack.push(number(peer, begin), number(peer, end));
-        });
+        if self.receiver.block_count() > 0 {
+            self.receiver.blocks(self.most_blocks(), |begin, end| {
+                sack.push(number(peer, begin), number(peer, end));
+            });
+        }
         let window = self.receiver.window();
         self.receiver.acknowledger.sent();
         let mut flags = Flags::ACK;

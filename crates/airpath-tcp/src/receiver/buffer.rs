@@ -114,21 +114,26 @@ impl Buffer {
         let full = self.free(0, 0);
         let half = self.clamp.min(full) / 2;
         self.is_short = free < half;
-        let unit = 1 << self.scale;
         if self.is_short {
-            free = free / unit * unit;
+            free = free >> self.scale << self.scale;
             if free < full >> 4 || free < segment_bytes.min(full) {
                 return 0;
             }
         }
         free = free.min(self.threshold);
-        if self.scale > 0 { free.div_ceil(unit) * unit } else { free }
+        self.rounded_up(free)
+    }
+
+    /// `bytes` in whole units of the scale. Done for every segment, so it does not divide.
+    fn rounded_up(&self, bytes: u64) -> u64 {
+        let whole = bytes >> self.scale;
+        let rest = bytes - (whole << self.scale);
+        (whole + u64::from(rest > 0)) << self.scale
     }
 
     /// Tells the window: its right edge never moves to the left.
     pub(super) fn advertise(&mut self, next: Position, held: u64, unread: u64, segment_bytes: u64) -> u64 {
-        let unit = 1_u64 << self.scale;
-        let remaining = self.remaining(next).div_ceil(unit) * unit;
+        let remaining = self.rounded_up(self.remaining(next));
         let selected = self.select(held, unread, segment_bytes);
         self.window = selected.max(remaining).min(0xffff << self.scale);
         self.acknowledged = next;

@@ -320,7 +320,8 @@ impl Sender {
                 round_trip_us,
                 acknowledged: self.unacknowledged,
                 sent: self.next,
-                burst_us: self.burst_us(),
+                // It takes two divisions, and only slow start asks for it.
+                burst_us: if self.window.in_slow_start() { self.burst_us() } else { 0 },
             };
             self.window.sample(&sample);
         }
