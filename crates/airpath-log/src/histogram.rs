@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! Distributions of times, kept without allocation: counts in buckets whose width is less than
+//! Distributions of times, kept without allocation unless asked for: counts in buckets whose width is less than
 //! 0.8 % of their value, and the exact mean and maximum.
 
 use airpath_core::{Direction, Span, Time};
@@ -18,7 +18,8 @@ const BUCKETS: usize = ((LARGEST - PRECISION + 1) as usize) << PRECISION;
 /// A histogram of nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    buckets: Box<[u64]>,
+    /// All of them, or as many as were needed so far.
+    buckets: Vec<u64>,
     count: u64,
     sum: u128,
     max: u64,
@@ -26,7 +27,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { buckets: vec![0; BUCKETS].into_boxed_slice(), count: 0, sum: 0, max: 0 }
+        Histogram { buckets: vec![0; BUCKETS], count: 0, sum: 0, max: 0 }
     }
 }
 
@@ -45,14 +46,31 @@ fn upper(index: usize) -> u64 {
 }
 
 impl Histogram {
+    /// A histogram whose memory comes as it is needed, for a run in virtual time: of thousands of short ones, each would
+    /// clear and search 45 kB.
+    pub fn growing() -> Histogram {
+        Histogram { buckets: Vec::new(), count: 0, sum: 0, max: 0 }
+    }
+
     /// Counts `span`.
     #[inline]
     pub fn record(&mut self, span: Span) {
         let value = span.nanos();
-        self.buckets[bucket(value)] += 1;
+        let index = bucket(value);
+        match self.buckets.get_mut(index) {
+            Some(count) => *count += 1,
+            None => self.grow(index),
+        }
         self.count += 1;
         self.sum += u128::from(value);
         self.max = self.max.max(value);
+    }
+
+    /// Makes the buckets of one more doubling, and counts one in bucket `index`, the first there.
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        self.buckets.resize((index | ((1 << PRECISION) - 1)) + 1, 0);
+        self.buckets[index] = 1;
     }
 
     /// Number of spans counted.
@@ -62,6 +80,7 @@ impl Histogram {
 
     /// Adds what `other` has counted.
     pub fn merge(&mut self, other: &Histogram) {
+        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
         for (mine, other) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += other;
         }
@@ -178,6 +197,11 @@ pub struct Timings {
 pub struct Delays([Histogram; 2]);
 
 impl Delays {
+    /// None yet, with memory that comes as it is needed: see [`Histogram::growing`].
+    pub fn growing() -> Delays {
+        Delays([Histogram::growing(), Histogram::growing()])
+    }
+
     /// A packet of an endpoint that arrived at `arrived` was due at `due`.
     pub fn emitted(&mut self, direction: Direction, arrived: Time, due: Time) {
         self.0[direction as usize].record(due.since(arrived));
@@ -192,11 +216,20 @@ impl Delays {
 impl Timings {
     /// Nothing measured yet; what comes later than `bound` counts as late.
     pub fn new(bound: LatenessBound) -> Timings {
+        Timings::with(Histogram::default, bound)
+    }
+
+    /// The same with memory that comes as it is needed: see [`Histogram::growing`].
+    pub fn growing(bound: LatenessBound) -> Timings {
+        Timings::with(Histogram::growing, bound)
+    }
+
+    fn with(histogram: fn() -> Histogram, bound: LatenessBound) -> Timings {
         Timings {
-            delay: Default::default(),
-            lateness: Histogram::default(),
-            entries: Histogram::default(),
-            read_delay: Histogram::default(),
+            delay: [histogram(), histogram()],
+            lateness: histogram(),
+            entries: histogram(),
+            read_delay: histogram(),
             bound,
             late_emissions: Late::default(),
             late_reads: Late::default(),
@@ -351,6 +384,21 @@ mod tests {
         let mut twice = histogram.clone();
         twice.merge(&histogram);
         assert_eq!((twice.count(), twice.quantile_ns(0.5)), (2_000, histogram.quantile_ns(0.5)));
+    }
+
+    #[test]
+    fn a_histogram_that_grows_counts_the_same() {
+        let (mut whole, mut growing) = (Histogram::default(), Histogram::growing());
+        assert_eq!(growing.distribution(), whole.distribution());
+        for value in [0, 0, 127, 128, 255, 256, 1_000_000, 999, (1 << LARGEST) - 1, 1 << LARGEST, u64::MAX] {
+            for histogram in [&mut whole, &mut growing] {
+                histogram.record(Span::from_nanos(value));
+            }
+            assert_eq!(growing.distribution(), whole.distribution());
+        }
+        let mut merged = Histogram::growing();
+        merged.merge(&growing);
+        assert_eq!(merged.distribution(), whole.distribution());
     }
 
     #[test]

@@ -74,8 +74,8 @@ impl Recording {
         Ok(Recording {
             recorder,
             writer,
-            timings: Timings::new(LatenessBound::absolute(Span::ZERO)),
-            delays: vec![Delays::default(); places.named_users().len()],
+            timings: Timings::growing(LatenessBound::absolute(Span::ZERO)),
+            delays: vec![Delays::growing(); places.named_users().len()],
             places,
             changed: Vec::new(),
         })
