@@ -21,7 +21,7 @@ use crate::link;
 use crate::run::from_options::{frames, level};
 use crate::run::interrupt::Interrupt;
 use crate::run::replication::{self, Finished, Why};
-use crate::run::sim::{SimRequest, Simulated, run as simulate};
+use crate::run::sim::{SimRequest, Simulated, Simulation};
 use crate::seed::fresh_seed;
 use crate::status;
 use crate::terminal::{self, say};
@@ -54,7 +54,8 @@ pub fn run(args: &SimArgs) -> Result<i32> {
     if args.replications > 1 {
         return in_folder(args.out.as_deref(), |_| replications(args, &request, seed, &interrupt));
     }
-    let simulated = in_folder(args.out.as_deref(), |folder| simulate(&request, seed, folder, !args.quiet, &interrupt))?;
+    let simulated =
+        in_folder(args.out.as_deref(), |folder| Simulation::new(&request).run(seed, folder, !args.quiet, &interrupt))?;
     if args.json {
         terminal::show!("{}\n", json(&simulated, seed));
     } else if !args.quiet {
@@ -152,6 +153,7 @@ type Ran = Result<(Finished, serde_json::Value)>;
 /// Runs all replications in `args.jobs` threads, and tells of them in their order.
 fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Interrupt) -> Result<i32> {
     let tell = !args.quiet && !args.json;
+    let simulation = Simulation::new(request);
     let next = AtomicU32::new(1);
     let failed = AtomicBool::new(false);
     let done = Mutex::new(InOrder { waiting: Vec::new(), done: Vec::new() });
@@ -161,7 +163,7 @@ fn replications(args: &SimArgs, request: &SimRequest, seed: u64, interrupt: &Int
             if number > args.replications || failed.load(Ordering::Relaxed) || interrupt.asked().is_some() {
                 return;
             }
-            let ran = replicate(args, request, seed, number, interrupt);
+            let ran = replicate(args, &simulation, seed, number, interrupt);
             failed.fetch_or(ran.is_err(), Ordering::Relaxed);
             let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             done.take(number, ran, |one| {
@@ -210,10 +212,10 @@ fn came_to(summary: &serde_json::Value) -> serde_json::Value {
     object
 }
 
-fn replicate(args: &SimArgs, request: &SimRequest, first_seed: u64, number: u32, interrupt: &Interrupt) -> Ran {
+fn replicate(args: &SimArgs, simulation: &Simulation<'_>, first_seed: u64, number: u32, interrupt: &Interrupt) -> Ran {
     let seed = replication::seed(first_seed, number);
     let folder = args.out.as_deref().map(|all| replication::folder(all, number));
-    let simulated = in_folder(folder.as_deref(), |folder| simulate(request, seed, folder, false, interrupt))?;
+    let simulated = in_folder(folder.as_deref(), |folder| simulation.run(seed, folder, false, interrupt))?;
     let mut summary = json(&simulated, seed);
     let finished = Finished {
         number,

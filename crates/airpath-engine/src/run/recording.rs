@@ -189,8 +189,8 @@ impl Recording {
 }
 
 /// Marks `manifest` as that of a finished run with these results.
-pub fn finished(manifest: &Manifest, results: Results) -> Manifest {
-    Manifest { status: Status::Finished, results: Some(results), ..manifest.clone() }
+pub fn finished(manifest: Manifest, results: Results) -> Manifest {
+    Manifest { status: Status::Finished, results: Some(results), ..manifest }
 }
 
 /// The zeros behind the headers of a padded packet.

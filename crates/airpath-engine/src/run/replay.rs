@@ -141,7 +141,7 @@ pub fn replay(folder: &Folder, out: Option<&Folder>) -> Result<ReplayOutcome> {
     let links = links.map(|_| same_links);
     if let Some(Copy { recording, manifest, folder }) = copy {
         let recorded = recording.finish(driver.counters(), duration);
-        write(&finished(&manifest, recorded.results), folder)?;
+        write(&finished(manifest, recorded.results), folder)?;
     }
     Ok(ReplayOutcome {
         events: same,

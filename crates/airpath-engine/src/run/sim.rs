@@ -9,6 +9,7 @@ mod watch;
 
 use std::num::NonZeroUsize;
 use std::path::Path as Folder;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use airpath_core::{End, PortId, Seed, Span, Time};
@@ -91,31 +92,48 @@ impl Simulated {
     }
 }
 
-/// Carries out `request` with `seed`, and records it in `folder`, which exists. `tell` says whether a
-/// long run tells how far it is. A run that `interrupt` ends is complete until then.
-///
-/// # Errors
-/// When a workload does not fit, time stands still, or a file cannot be made. A run that had begun is
-/// marked as failed.
-pub fn run(
-    request: &SimRequest,
-    seed: u64,
-    folder: Option<&Folder>,
-    tell: bool,
-    interrupt: &Interrupt,
-) -> Result<Simulated> {
-    run_in(&mut ByWallClock::default(), request, seed, folder, tell, interrupt)
+/// A request whose runs, one or many, differ in their seeds and folders alone.
+#[derive(Debug)]
+pub struct Simulation<'a> {
+    request: &'a SimRequest,
+    /// The manifest of a run that is about to begin but for its seed, made with the first one: most of it is the
+    /// scenario as text, which takes longer than a short run.
+    manifest: OnceLock<Manifest>,
 }
 
-/// The same, in these pieces.
+impl<'a> Simulation<'a> {
+    /// A simulation that has not run.
+    pub fn new(request: &'a SimRequest) -> Simulation<'a> {
+        Simulation { request, manifest: OnceLock::new() }
+    }
+
+    /// Carries it out with `seed`, and records it in `folder`, which exists; all runs have a folder, or none has. `tell`
+    /// says whether a long run tells how far it is. A run that `interrupt` ends is complete until then.
+    ///
+    /// # Errors
+    /// When a workload does not fit, time stands still, or a file cannot be made. A run that had begun is
+    /// marked as failed.
+    pub fn run(&self, seed: u64, folder: Option<&Folder>, tell: bool, interrupt: &Interrupt) -> Result<Simulated> {
+        run_in(&mut ByWallClock::default(), self, seed, folder, tell, interrupt)
+    }
+
+    /// The manifest of a run that is about to begin, with copies of files in its folder.
+    fn begin(&self, seed: u64, files: &KeptFiles) -> Manifest {
+        let manifest = self.manifest.get_or_init(|| begin(self.request, files));
+        Manifest { seed, ..manifest.clone() }
+    }
+}
+
+/// Carries out a run in these pieces.
 fn run_in(
     pieces: &mut dyn Pieces,
-    request: &SimRequest,
+    simulation: &Simulation<'_>,
     seed: u64,
     folder: Option<&Folder>,
     tell: bool,
     interrupt: &Interrupt,
 ) -> Result<Simulated> {
+    let request = simulation.request;
     let begun = Instant::now();
     // Filters look at bytes, recorded or not.
     let bytes = request.level >= Level::Events || !request.machine.filters().is_empty();
@@ -133,7 +151,7 @@ fn run_in(
             .map_err(|error| Failure::usage(format!("workload `{workload}`: {error}")))?;
         pairs.push((flow, *user, pair));
     }
-    let manifest = begin(request, seed, &KeptFiles::keep(&request.scenario, folder)?);
+    let manifest = simulation.begin(seed, &KeptFiles::keep(&request.scenario, folder)?);
     let recording = Recording::start(folder, &manifest, request.machine.keeps_links())?;
     // Without logs there is nothing that a manifest would explain, and most runs end at once.
     let is_short = request.level < Level::Events;
@@ -174,7 +192,7 @@ fn run_in(
     let duration = ending.at.since(Time::ZERO);
     let flows: Vec<FlowReport> = results.iter().map(|results| results.report()).collect();
     let Recorded { summary, results } = recording.finish(&counters, duration);
-    let mut manifest = finished(&manifest, results);
+    let mut manifest = finished(manifest, results);
     if let Some(signal) = interrupted {
         manifest.settings.insert("interrupted_by".into(), signal.as_str().into());
     }
@@ -219,14 +237,14 @@ fn drive(
     }
 }
 
-/// The manifest of a run that is about to begin.
-fn begin(request: &SimRequest, seed: u64, files: &KeptFiles) -> Manifest {
+/// The manifest of a run that is about to begin, without its seed.
+fn begin(request: &SimRequest, files: &KeptFiles) -> Manifest {
     let mut manifest = Beginning {
         scenario: &request.scenario,
         files,
         machine: &request.machine,
         clock: Clock::Virtual,
-        seed,
+        seed: 0,
         level: request.level,
         snaplen: request.snaplen,
         frames: request.frames,

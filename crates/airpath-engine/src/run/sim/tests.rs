@@ -66,7 +66,7 @@ fn files(workload: &str, duration: Option<Span>, lengths: &[Span]) -> BTreeMap<S
     };
     let interrupt = Interrupt::default();
     let mut pieces = Given { lengths: lengths.to_vec(), next: 0 };
-    run_in(&mut pieces, &request, 42, Some(folder.path()), false, &interrupt).unwrap();
+    run_in(&mut pieces, &Simulation::new(&request), 42, Some(folder.path()), false, &interrupt).unwrap();
     let files = ["events.arrow", "input.arrow", "client.pcapng", "server.pcapng"];
     files.map(|name| (name.to_string(), std::fs::read(folder.path().join(name)).unwrap())).into()
 }
@@ -139,7 +139,7 @@ fn cell(folder: &Folder, workloads: &[(u16, &str)]) -> Simulated {
         frames: true,
         scenario,
     };
-    run(&request, 7, Some(folder), false, &Interrupt::default()).unwrap()
+    Simulation::new(&request).run(7, Some(folder), false, &Interrupt::default()).unwrap()
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_cell_of_one_unnamed_user_leaves_the_files_of_its_path() {
             frames: true,
             scenario,
         };
-        run(&request, 3, Some(folder.path()), false, &Interrupt::default()).unwrap();
+        Simulation::new(&request).run(3, Some(folder.path()), false, &Interrupt::default()).unwrap();
         ["events.arrow", "input.arrow", "client.pcapng", "server.pcapng"]
             .map(|name| std::fs::read(folder.path().join(name)).unwrap())
     };
@@ -277,7 +277,7 @@ fn filtered(folder: Option<&Folder>, level: Level) -> Simulated {
         frames: true,
         scenario,
     };
-    run(&request, 7, folder, false, &Interrupt::default()).unwrap()
+    Simulation::new(&request).run(7, folder, false, &Interrupt::default()).unwrap()
 }
 
 #[test]
