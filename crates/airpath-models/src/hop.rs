@@ -230,8 +230,8 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// Runs one round of the stages that are due at `at`; packets that leave the hop are to be let out.
     pub fn step(&mut self, at: Time, cx: &mut Cx<'_>) {
         if let Some(fast) = &mut self.fast {
-            let Link { index, state, lanes, out, .. } = &mut self.link;
-            fast.step(at, (*index, *state), lanes, out, cx);
+            let Link { index, state, lanes, .. } = &mut self.link;
+            fast.step(at, (*index, *state), lanes, cx);
             self.due = fast.next_deadline();
             return;
         }
@@ -378,11 +378,17 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
     /// True if packets leave the hop in this step.
     #[inline]
     pub(crate) fn lets_out(&self) -> bool {
-        !self.link.out.is_empty()
+        match &self.fast {
+            Some(fast) => fast.lets_out(),
+            None => !self.link.out.is_empty(),
+        }
     }
 
     /// The end of a step: hands the packets that leave the hop to `leave`.
     pub(crate) fn let_out(&mut self, mut leave: impl FnMut(Direction, Pdu)) {
+        if let Some(fast) = &mut self.fast {
+            return fast.let_out(leave);
+        }
         let Link { out, lanes, .. } = &mut self.link;
         out.take(|direction, pdu| {
             if let Some(gate) = &mut lanes[direction as usize].gate {

@@ -19,7 +19,7 @@ use crate::air::Grant;
 use crate::channel::ChannelOutcome;
 use crate::entity::simple::Framing;
 use crate::entity::{Arrival, Foresight, LinkEntity};
-use crate::link::{Lane, Leaving, Link, sender};
+use crate::link::{Lane, Link, sender};
 use crate::medium::{Medium, Steady};
 use crate::queueing::Queueing;
 use crate::stage::{QueueLength, StageCx};
@@ -45,6 +45,8 @@ struct FastLane {
     /// Packets in order: those that propagate, the one in the send buffer, those in the queue.
     packets: VecDeque<Passing>,
     propagating: usize,
+    /// Number of those that arrive in the present step, and have yet to leave the hop.
+    arrived: usize,
     /// True if there is a packet in the send buffer.
     is_sending: bool,
     /// True if that is on the air.
@@ -116,20 +118,13 @@ impl FastPath {
         self.lanes[direction as usize].enqueue(pdu, &mut stage);
     }
 
-    /// Runs one round of what is due at `at`; packets that leave the hop go into `out`.
+    /// Runs one round of what is due at `at`, at whose end packets are to be let out.
     #[inline]
-    pub(crate) fn step(
-        &mut self,
-        at: Time,
-        (index, state): (u16, u16),
-        lanes: &mut [Lane; 2],
-        out: &mut Leaving,
-        cx: &mut Cx<'_>,
-    ) {
+    pub(crate) fn step(&mut self, at: Time, (index, state): (u16, u16), lanes: &mut [Lane; 2], cx: &mut Cx<'_>) {
         for direction in Direction::ALL {
             let fast = &mut self.lanes[direction as usize];
             if fast.arrives <= at {
-                fast.receive(direction, &mut StageCx::new(site(index, state, direction), at, cx), out);
+                fast.receive(&mut StageCx::new(site(index, state, direction), at, cx));
             }
         }
         for direction in Direction::ALL {
@@ -138,6 +133,20 @@ impl FastPath {
                 let mut stage = StageCx::new(site(index, state, direction), at, cx);
                 fast.transmit(&mut lanes[direction as usize], &mut stage);
             }
+        }
+    }
+
+    /// True if packets leave in this step, or losses are to be taken out.
+    #[inline]
+    pub(crate) fn lets_out(&self) -> bool {
+        self.lanes[0].arrived + self.lanes[1].arrived > 0
+    }
+
+    /// The end of a step: hands the packets that leave to `leave`.
+    #[inline]
+    pub(crate) fn let_out(&mut self, mut leave: impl FnMut(Direction, Pdu)) {
+        for direction in Direction::ALL {
+            self.lanes[direction as usize].let_out(direction, &mut leave);
         }
     }
 
@@ -195,6 +204,7 @@ impl FastLane {
             transmitter,
             packets: VecDeque::new(),
             propagating: 0,
+            arrived: 0,
             is_sending: false,
             on_air: false,
             queued_bytes: 0,
@@ -267,7 +277,7 @@ impl FastLane {
         let arrives = stage.at + lane.delay_of_packet(stage.at);
         // Order is kept when a draw is shorter than the one before.
         packet.arrives = last.map_or(arrives, |last| arrives.max(last));
-        if self.propagating == 0 {
+        if self.propagating == self.arrived {
             self.arrives = packet.arrives;
         }
         self.propagating += 1;
@@ -275,20 +285,28 @@ impl FastLane {
         self.transmitter.note_end(stage.at);
     }
 
-    /// Takes out what arrives.
+    /// Notes the packets that arrive, which leave the hop at the end of the step.
     #[inline]
-    fn receive(&mut self, direction: Direction, stage: &mut StageCx<'_, '_>, out: &mut Leaving) {
+    fn receive(&mut self, stage: &mut StageCx<'_, '_>) {
         while self.arrives <= stage.at {
-            let Some(packet) = self.packets.pop_front() else { return };
-            self.propagating -= 1;
-            self.arrives = match self.packets.front() {
-                Some(next) if self.propagating > 0 => next.arrives,
+            if let Some(packet) = self.packets.get(self.arrived).filter(|packet| packet.is_lost) {
+                self.lose(&packet.pdu, stage);
+            }
+            self.arrived += 1;
+            self.arrives = match self.packets.get(self.arrived) {
+                Some(next) if self.arrived < self.propagating => next.arrives,
                 _ => Time::NEVER,
             };
-            if packet.is_lost {
-                self.lose(&packet.pdu, stage);
-            } else {
-                out.push(direction, packet.pdu);
+        }
+    }
+
+    /// Takes out the packets that have arrived, and hands those that are not lost to `leave`.
+    #[inline]
+    fn let_out(&mut self, direction: Direction, leave: &mut impl FnMut(Direction, Pdu)) {
+        for _ in 0..std::mem::take(&mut self.arrived) {
+            self.propagating -= 1;
+            if let Some(Passing { pdu, is_lost: false, .. }) = self.packets.pop_front() {
+                leave(direction, pdu);
             }
         }
     }
