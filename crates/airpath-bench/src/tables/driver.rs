@@ -33,7 +33,7 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     let columns = ["1500-byte packets, lengths only", "log", "ns a packet", "packets/s"];
     let mut table = Table::new("driver", "virtual time: cost of a packet, medians", &columns);
     let packets = if options.quick { 100_000 } else { 400_000 };
-    let links = [("rate and delay", links::plain()?, 3e6), ("4 frames, Gilbert-Elliott", links::fragmented()?, 1e6)];
+    let links = [("rate and delay", links::plain()?, 8e6), ("4 frames, Gilbert-Elliott", links::fragmented()?, 1e6)];
     for (name, link, aim) in &links {
         models(&mut table, name, link, *aim, packets);
     }
