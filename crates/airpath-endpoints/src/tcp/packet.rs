@@ -6,7 +6,7 @@
 use airpath_core::{Ecn, FiveTuple, Payload, Pdu};
 use airpath_packet::checksum;
 use airpath_packet::protocol::TCP;
-use airpath_tcp::Segment;
+use airpath_tcp::{MOST_HEADER_BYTES, Segment};
 use bytes::Bytes;
 
 use crate::ip::{IPV4_BYTES, Reception};
@@ -15,16 +15,17 @@ use crate::options::Route;
 const VERSION_AND_LENGTH: u8 = 0x45;
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const TIME_TO_LIVE: u8 = 64;
+/// The most bytes of both headers.
+const MOST_HEADERS_BYTES: usize = IPV4_BYTES + MOST_HEADER_BYTES;
 
 /// The packet of `segment` as a PDU, whose data are zeros.
 pub(super) fn write(route: &Route, flow: u32, tuple: FiveTuple, segment: &Segment) -> Pdu {
     let header_bytes = IPV4_BYTES + segment.header_bytes();
     let len = header_bytes as u32 + segment.data_bytes;
-    // The allocator has memory of this size at hand; it looks further for memory that is zero already.
-    let mut headers = Vec::with_capacity(header_bytes);
-    headers.resize(header_bytes, 0);
-    write_headers(route, segment, len as usize, &mut headers);
-    let payload = Payload::Padded(headers.into());
+    let mut headers = [0; MOST_HEADERS_BYTES];
+    let headers = &mut headers[..header_bytes];
+    write_headers(route, segment, len as usize, headers);
+    let payload = Payload::Padded(Bytes::copy_from_slice(headers));
     Pdu { len, header_len: header_bytes as u16, ecn: ecn_of(segment), flow, tuple, payload, ..Pdu::default() }
 }
 
