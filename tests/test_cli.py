@@ -42,6 +42,26 @@ def airpath(
     )
 
 
+@pytest.mark.parametrize("command", ["plot", "log"])
+def test_control_characters_are_shown_as_text(command: str) -> None:
+    """Names of files and messages of other hosts give the terminal no commands."""
+    result = airpath(command, "no\x1b[2Jwhere\r\x07\x9b")
+    assert r"no\u001b[2Jwhere\u000d\u0007\u009b" in result.stderr
+    assert not any(ord(character) < 32 and character != "\n" for character in result.stderr)
+
+
+def test_a_line_of_progress_is_written_over() -> None:
+    program = (
+        "import sys; from airpath.terminal import show_control_characters as show; show();"
+        "print('\\r\\x1b[K1 of 2\\x1b[A', end=''); print('\\r2 of 2', file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout == b"\r\x1b[K1 of 2\\u001b[A"
+    assert done.stderr == b"\r2 of 2\n"
+
+
 def test_help_names_every_command_with_an_example() -> None:
     result = airpath("--help")
     assert result.returncode == 0

@@ -55,7 +55,9 @@ def main() -> int:
 
     if is_of_python(arguments):
         from airpath.app import run
+        from airpath.terminal import show_control_characters
 
+        show_control_characters()
         return run(arguments)
     if is_mistyped(command):
         from airpath.commandline import unknown_command

@@ -21,7 +21,7 @@ use airpath_packet::PacketFilter;
 use crate::cli::LogArgs;
 use crate::error::{Failure, Result};
 use crate::run::replication::one_run;
-use crate::terminal::say;
+use crate::terminal::{Visible, say};
 
 /// Prints it.
 ///
@@ -38,7 +38,7 @@ pub fn run(args: &LogArgs) -> Result<i32> {
     // A log without a manifest is that of a single path.
     let places =
         manifest.as_ref().map_or_else(|_| Places::of_path(Vec::new(), Vec::new()), |manifest| manifest.places());
-    let mut out = std::io::stdout().lock();
+    let mut out = Visible::new(std::io::stdout().lock());
     let told = |error: RenderError| match error {
         RenderError::Filter(error) => Failure::usage(error.to_string()),
         RenderError::Log(error) => Failure::log(error),
