@@ -259,6 +259,20 @@ def test_captures_alone_give_the_diagram(
     assert "events.arrow is missing, although the run recorded it" in capsys.readouterr().err
 
 
+def test_parts_that_were_not_joined_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is to be restored: the log is in the folders of the parts."""
+    write_run(tmp_path / "run")
+    part = tmp_path / "run/hosts/local"
+    part.mkdir(parents=True)
+    (tmp_path / "run" / "events.arrow").rename(part / "events.arrow")
+    assert run_app(["plot", str(tmp_path / "run")]) == DAMAGED
+    errors = capsys.readouterr().err
+    assert f"name one of the parts, such as {part}" in errors
+    assert "restore" not in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -76,6 +76,9 @@ TCP_STATE_COLUMNS = _columns(FILES["tcp_state"])
 LINK_COLUMNS = _columns(FILES["link"])
 """Columns of ``Run.link``; docs/scenario/radio.md says what they mean."""
 
+_HOSTS = "hosts"
+"""The folder of the parts of a run on several hosts."""
+
 _LATER = frozenset(column.name for column in TABLES[FILES["events"]] if column.nullable)
 """Columns that are null where a log does not have them."""
 
@@ -261,9 +264,13 @@ class Run:
         if not path.exists():
             level = self.manifest.get("log_level")
             if level in ("events", "packets"):
+                part = _part_with(self.directory, FILES["events"])
                 missing = (
                     f"events.arrow is missing, although the run recorded it (--log {level}); "
                     f"restore the file, or run again"
+                    if part is None
+                    else f"the parts of this run on several hosts were not joined: there is no "
+                    f"events.arrow; name one of the parts, such as {part}"
                 )
                 self.notes.append(missing)
                 self.damage.append(missing)
@@ -569,7 +576,7 @@ def load_run(directory: Path) -> Run:
             notes.append("no run.json: the run was killed before its end")
     logs = [name for name in FILES_OF_A_RUN if name != FILES["manifest"]]
     if not manifest and not any((directory / log).exists() for log in logs):
-        if (part := directory / "hosts" / "local").is_dir():
+        if (part := directory / _HOSTS / "local").is_dir():
             message = (
                 f"{directory}: holds the parts of a run on several hosts that was killed before "
                 f"they were joined, or is active; name one of them, such as {part}"
@@ -581,6 +588,12 @@ def load_run(directory: Path) -> Run:
         )
         raise NoRunError(message)
     return Run(directory, manifest, [*notes, *damage], damage)
+
+
+def _part_with(directory: Path, name: str) -> Path | None:
+    """Return the folder of a part of a run on several hosts that has a file, the first by name."""
+    parts = (directory / _HOSTS).glob(f"*/{name}")
+    return min((file.parent for file in parts), default=None)
 
 
 def _has_ended(directory: Path) -> bool:
