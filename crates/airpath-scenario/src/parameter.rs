@@ -12,6 +12,7 @@ use crate::format::{LINK, RAW};
 use crate::keys;
 use crate::merge::{lay_key, lay_over};
 use crate::report::{Diagnostic, Report};
+use crate::synonyms;
 use crate::tree::HopTree;
 
 /// Directions that a parameter concerns.
@@ -76,14 +77,7 @@ pub fn apply(hops: &mut [HopTree], path: &str, place: &Place, node: &Node, prefi
         let message = "after the hop comes `link` (both directions), `uplink` or `downlink`";
         let mut problem = Diagnostic::at(place, join(prefix, path), message)
             .nearest_of(side, Side::ALL.iter().map(|side| side.name()));
-        let side = problem.suggestion.take().unwrap_or_else(|| "link".into());
-        // Somebody who wrote `radio.rate` means both directions.
-        let rest = if keys::properties(link_schema(), &RAW).get(parts[1]).is_some() {
-            format!("link.{}", parts[1..].join("."))
-        } else {
-            [&[side.as_str()], &parts[2..]].concat().join(".")
-        };
-        problem.suggestion = Some(join(&join(prefix, &hop.name), &rest));
+        problem.suggestion = meant(&parts[1..]).map(|meant| join(&join(prefix, &hop.name), &meant));
         return Err(problem.into());
     };
     let chain = &parts[2..];
@@ -134,21 +128,47 @@ fn link_schema() -> &'static serde_json::Value {
     keys::resolve(&LINK, &RAW).1
 }
 
+/// A direction and a key that links have, in place of `parts`, a parameter's name behind its hop in which something is
+/// wrong; none where nothing is near.
+fn meant(parts: &[&str]) -> Option<String> {
+    let keys = keys::properties(link_schema(), &RAW);
+    let is_key = |word: &&str| keys.get(word).is_some();
+    // The key of that name, here or in other emulators.
+    let known = |word| keys.names().find(|key| *key == word).or_else(|| synonyms::of(word).filter(is_key));
+    let (first, rest) = parts.split_first()?;
+    let near_side = nearest(first, Side::ALL.iter().map(|side| side.name())).filter(|_| !rest.is_empty());
+    let (side, words) = match parts.iter().rposition(|part| Side::of(part).is_some()) {
+        // Whatever is before the direction is too much.
+        Some(at) => (parts[at], &parts[at + 1..]),
+        // Somebody who wrote `radio.rate` means both directions.
+        None if known(first).is_some() => ("link", parts),
+        None => match (near_side, rest) {
+            (Some(side), rest) => (side, rest),
+            (None, []) => ("link", parts),
+            (None, rest) => ("link", rest),
+        },
+    };
+    let (key, rest) = words.split_first()?;
+    let key = known(key).or_else(|| nearest(key, keys.names()))?;
+    Some([&[side, key], rest].concat().join("."))
+}
+
 /// The error for a path whose first part is no hop.
 pub fn unknown_hop<'a>(path: &str, place: &Place, hops: impl IntoIterator<Item = &'a str>, prefix: &str) -> Diagnostic {
-    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    let parts: Vec<&str> = path.split('.').map(str::trim).collect();
+    let (first, rest) = (parts[0], &parts[1..]);
     let hops: Vec<&str> = hops.into_iter().collect();
-    let message = format!("there is no hop `{}`; a parameter is named HOP.link.KEY", first.trim());
+    let message = format!("there is no hop `{first}`; a parameter is named HOP.link.KEY");
     let mut problem = Diagnostic::at(place, join(prefix, path), message);
     problem.valid = hops.iter().map(|hop| format!("{}.…", join(prefix, hop))).collect();
     let only = hops.first().filter(|_| hops.len() == 1).copied();
     let hop = nearest(first, hops.iter().copied());
-    problem.suggestion = if Side::of(first).is_some() {
-        only.map(|hop| join(hop, path))
-    } else if keys::properties(link_schema(), &RAW).get(first).is_some() {
-        only.map(|hop| format!("{hop}.link.{path}"))
-    } else {
-        hop.map(|hop| if rest.is_empty() { hop.to_string() } else { join(hop, rest) })
+    let is_key = || keys::properties(link_schema(), &RAW).get(first).is_some();
+    let (hop, behind) = if Side::of(first).is_some() || is_key() { (only, parts.as_slice()) } else { (hop, rest) };
+    problem.suggestion = match behind {
+        // The value may be a table.
+        [] => hop.map(str::to_string),
+        behind => hop.and_then(|hop| Some(join(hop, &meant(behind)?))),
     };
     problem.suggestion = problem.suggestion.map(|suggestion| join(prefix, &suggestion));
     problem

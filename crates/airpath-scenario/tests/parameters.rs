@@ -321,3 +321,40 @@ fn sets_may_be_nested_tables() {
     let state = &only(&read(dotted)).states[0].hops[0];
     assert_eq!((rates(&state.uplink), rates(&state.downlink)), ("1 kbit/s".into(), "2 kbit/s".into()));
 }
+
+#[test]
+fn what_is_proposed_for_a_typo_can_be_set() {
+    let text = "[[hops]]\nname = \"radio\"\n[hops.link]\nrate = \"1 Mbit/s\"\n";
+    let told = |name: &str| {
+        let mut scenario = read(text);
+        let set = scenario.set(&format!("{name}=10 ms"));
+        set.and_then(|()| scenario.paths().map(drop)).unwrap_err().to_string()
+    };
+    for (typed, meant) in [
+        ("radio.cell.link.propagation", "radio.link.propagation"),
+        ("radio.lnk.link.propagation", "radio.link.propagation"),
+        ("radio.lnk.propagation", "radio.link.propagation"),
+        ("radio.dwonlink.propagation", "radio.downlink.propagation"),
+        ("radio.propagation", "radio.link.propagation"),
+        ("radio.propagatoin", "radio.link.propagation"),
+        ("radio.latency", "radio.link.propagation"),
+        ("radio.uplink.latency", "radio.uplink.propagation"),
+        ("radio.link.propagatoin", "radio.link.propagation"),
+        ("raido.link.propagatoin", "radio.link.propagation"),
+        ("raido.propagation", "radio.link.propagation"),
+        ("raido.radio.link.propagation", "radio.link.propagation"),
+        ("link.propagation", "radio.link.propagation"),
+        ("link.link.propagation", "radio.link.propagation"),
+        ("propagation", "radio.link.propagation"),
+    ] {
+        let message = told(typed);
+        assert!(message.contains(&format!("; did you mean `{meant}`?")), "{typed}: {message}");
+        let mut scenario = read(text);
+        scenario.set(&format!("{meant}=10 ms")).unwrap();
+        scenario.paths().unwrap();
+    }
+    for typed in ["radio.colour", "radio.colour.of.it", "colour.link.propagation"] {
+        let message = told(typed);
+        assert!(!message.contains("did you mean"), "{typed}: {message}");
+    }
+}
