@@ -568,6 +568,28 @@ def test_two_hosts_joined_by_tcp_which_breaks_and_comes_back(airpath: Airpath) -
             assert len(networks.ping("one", "192.0.2.2")) == 3
 
 
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("tcp-listen:198.51.100.2:7000", "198.51.100.2 has not connected to port 7000"),
+        ("tcp-listen:198.51.100.1:7000", "198.51.100.1 is this host itself"),
+        ("tcp:198.51.100.2:7000", "198.51.100.2 does not answer at port 7000"),
+    ],
+)
+def test_a_tunnel_says_whom_it_waits_for(airpath: Airpath, end: str, told: str) -> None:
+    """It goes on waiting, until it is ended."""
+    with (
+        two_hosts() as networks,
+        gateway(
+            *(airpath, "--between", f"interface:lan,{end}"), within=networks.inside("west")
+        ) as alone,
+    ):
+        await_true(lambda: told in alone.text(), alone.text)
+        assert "airpath: server end: waiting: " in alone.text()
+        assert alone.process.poll() is None
+        alone.end()
+
+
 @contextlib.contextmanager
 def two_containers(folder: Path) -> Iterator[tuple[dict[str, str], list[str]]]:
     """Start two containers without networks; yield the environment for podman, and their names."""

@@ -19,6 +19,8 @@ mod vxlan;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use airpath_core::limits::{LEAST_MTU_BYTES, LONGEST_PACKET_BYTES};
 
@@ -154,6 +156,17 @@ pub struct Attached {
     pub notes: Vec<String>,
     /// Processes on the packets' way that were started.
     pub helpers: Vec<u32>,
+    /// The other host, where it has to be there for the end to carry anything.
+    pub awaited: Option<Awaited>,
+}
+
+/// Another host that an end waits for.
+#[derive(Debug, Clone)]
+pub struct Awaited {
+    /// Message about its absence: the one that is to connect, and to where.
+    pub what: String,
+    /// True once it has connected.
+    pub came: Arc<AtomicBool>,
 }
 
 /// Options of a link between two places.

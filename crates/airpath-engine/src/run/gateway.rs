@@ -4,15 +4,16 @@
 //! Networks of others at both ends of a live link: joined, told, and left again.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use airpath_live::attachments::{self, Attached, Carried, JoinOptions, Joined};
+use airpath_live::attachments::{self, Attached, Awaited, Carried, JoinOptions, Joined};
 use airpath_live::end_waits::{Party, Register};
 use airpath_live::ports::Port;
 use airpath_live::session::{SessionEnd, SessionReport};
 
 use super::request::{Gateway, Report, RunRequest};
-use super::workload::Workload;
+use super::workload::{Woken, Workload};
 use crate::error::{Failure, Result};
 use crate::terminal::say;
 
@@ -24,7 +25,12 @@ pub struct Surroundings {
     pub facts: serde_json::Value,
     /// Processes that were started on the packets' way.
     pub helpers: Vec<u32>,
+    /// Other hosts that its ends wait for, where that is told.
+    pub awaited: Vec<(&'static str, Awaited)>,
 }
+
+/// Time after which a host that has not come is told.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Both ends of such a link.
 pub struct Joint {
@@ -75,23 +81,42 @@ pub fn join(gateway: &Gateway, request: &RunRequest) -> Result<Joint> {
         "duration_ns": gateway.duration.map(|duration| duration.nanos()),
     });
     let helpers = ends.iter().flat_map(|end| end.helpers.clone()).collect();
+    let awaited = ["client", "server"].into_iter().zip(&ends).filter(|_| request.report != Report::Nothing);
+    let awaited = awaited.filter_map(|(end, attached)| Some((end, attached.awaited.clone()?))).collect();
     let [Attached { port: client_port, end: client, .. }, Attached { port: server_port, end: server, .. }] = ends;
     Ok(Joint {
         ends: [client, server],
         ports: vec![client_port, server_port],
         report,
-        surroundings: Surroundings { mtu_bytes, facts, helpers },
+        surroundings: Surroundings { mtu_bytes, facts, helpers, awaited },
     })
 }
 
 /// Waits until the time of the gateway is over, or a signal asks for its end. `stopped` becomes readable if the
-/// engine's loop stops first; then this returns false.
+/// engine's loop stops first; then this returns false. Tells of `awaited` hosts that do not come.
 ///
 /// # Errors
 /// When the kernel refuses to wait.
-pub fn wait(gateway: &Gateway, workload: &mut Workload<'_>, stopped: BorrowedFd<'_>) -> Result<bool> {
-    let end = gateway.duration.map(|duration| Instant::now() + Duration::from_nanos(duration.nanos()));
-    workload.wait_for_signal(stopped, end)
+pub fn wait(
+    gateway: &Gateway,
+    awaited: &[(&str, Awaited)],
+    workload: &mut Workload<'_>,
+    stopped: BorrowedFd<'_>,
+) -> Result<bool> {
+    let begun = Instant::now();
+    let end = gateway.duration.map(|duration| begun + Duration::from_nanos(duration.nanos()));
+    let first = begun + PATIENCE;
+    if !awaited.is_empty() && end.is_none_or(|end| first < end) {
+        match workload.wait_until(stopped, Some(first))? {
+            Woken::Time => {}
+            Woken::Signal => return Ok(true),
+            Woken::Stopped => return Ok(false),
+        }
+        for (end, Awaited { what, .. }) in awaited.iter().filter(|(_, one)| !one.came.load(Ordering::Relaxed)) {
+            say!("airpath: {end} end: waiting: {what}");
+        }
+    }
+    Ok(workload.wait_until(stopped, end)? != Woken::Stopped)
 }
 
 /// Counts the helpers of a link among those on the packets' way.

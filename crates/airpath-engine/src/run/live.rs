@@ -444,7 +444,11 @@ fn run_commands(stage: &Stage<'_>, begun: impl FnOnce(u64)) -> Result<Vec<(EndRe
     begin();
     pace.map_or(Ok(()), |pace| pace.wait_for_client(&mut workload))?;
     let has_ended = match &run.gateway {
-        Some(gateway) => gateway::wait(gateway, &mut workload, loops.stopped())?,
+        Some(gateway) => {
+            let surroundings = links.iter().filter_map(|link| link.ends.surroundings.as_ref());
+            let awaited: Vec<_> = surroundings.flat_map(|around| around.awaited.clone()).collect();
+            gateway::wait(gateway, &awaited, &mut workload, loops.stopped())?
+        }
         None => interrupted.is_some() || workload.wait_for_clients(loops, lines)?,
     };
     if !has_ended {

@@ -41,6 +41,17 @@ pub const USERS_VARIABLE: &str = "AIRPATH_USERS";
 /// Variable that tells a command the number of its user, from 0.
 pub const USER_INDEX_VARIABLE: &str = "AIRPATH_USER_INDEX";
 
+/// Reason for the end of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// The time is over.
+    Time,
+    /// A signal asks the run to end.
+    Signal,
+    /// The engine's loop has stopped.
+    Stopped,
+}
+
 /// End of a command, for the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -303,16 +314,16 @@ impl<'a> Workload<'a> {
         self.hear_signals()
     }
 
-    /// Waits until `end`, or until a signal asks the run to end. `stopped` becomes readable if the engine's loop stops
-    /// first; then this returns false.
+    /// Waits until `end`, until a signal asks the run to end, or until `stopped` is readable: then the engine's loop has
+    /// stopped.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn wait_for_signal(&mut self, stopped: BorrowedFd<'_>, end: Option<Instant>) -> Result<bool> {
+    pub fn wait_until(&mut self, stopped: BorrowedFd<'_>, end: Option<Instant>) -> Result<Woken> {
         loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Ok(true);
+                return Ok(Woken::Time);
             }
             // Rounded up: the wait is no busy one.
             let timeout = left.map_or(PollTimeout::NONE, |left| {
@@ -321,10 +332,10 @@ impl<'a> Workload<'a> {
             let ends =
                 [PollFd::new(self.process.signal_fd(), PollFlags::POLLIN), PollFd::new(stopped, PollFlags::POLLIN)];
             if wait_for(ends, timeout)?[1] {
-                return Ok(false);
+                return Ok(Woken::Stopped);
             }
             if self.hear_signals()?.is_some() {
-                return Ok(true);
+                return Ok(Woken::Signal);
             }
         }
     }

@@ -103,6 +103,6 @@ impl Place for Inside {
         let told = format!("{}: interface {interface} with {with}", self.name);
         let network = network.try_clone().attempting(|| "open a namespace again".into())?;
         let end = SessionEnd::of_others(end, interface, network, addresses);
-        Ok(Attached { port, end, told, notes: Vec::new(), helpers: Vec::new() })
+        Ok(Attached { port, end, told, notes: Vec::new(), helpers: Vec::new(), awaited: None })
     }
 }

@@ -153,7 +153,7 @@ impl Place for Interface {
         let kept = if is_isolated { "; its host neither hears nor speaks there meanwhile" } else { "" };
         let told = format!("{}: the network behind it ({}){kept}", self.shown, port.details());
         let end = SessionEnd::of_others(end, self.name.clone(), network, Vec::new());
-        Ok(Attached { port, end, told, notes, helpers: Vec::new() })
+        Ok(Attached { port, end, told, notes, helpers: Vec::new(), awaited: None })
     }
 }
 

@@ -80,7 +80,7 @@ impl Place for Router {
         let end = SessionEnd::of_others(end, INTERFACE.to_owned(), network, vec![IpAddr::V4(self.address)]);
         let helpers = vec![internet::connect(&end, plan.mtu_bytes)?, self.start_dhcp(&end, plan.mtu_bytes)?];
         let told = format!("{}: DHCP leases {} to {}", self.name(), self.leased(0), self.leased(1));
-        Ok(Attached { port: Box::new(port), end, told, notes: Vec::new(), helpers })
+        Ok(Attached { port: Box::new(port), end, told, notes: Vec::new(), helpers, awaited: None })
     }
 }
 

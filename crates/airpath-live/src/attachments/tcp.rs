@@ -7,13 +7,13 @@
 mod carrier;
 pub mod wire;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use carrier::Peer;
 
-use super::{Attached, Carried, Kind, Place, Plan, device, is_of_one_host};
+use super::{Attached, Awaited, Carried, Kind, Place, Plan, device, is_of_one_host};
 use crate::addressing::End;
 use crate::error::{Attempting, LiveError, Result};
 use crate::namespaces::NetNamespace;
@@ -91,6 +91,29 @@ impl Tunnel {
         listener.set_nonblocking(true).attempting(|| format!("listen on port {}", self.port))?;
         Ok(Peer::From(listener, self.addresses.clone()))
     }
+
+    /// Message about a host that has not come: the one that is to connect, and to where. To be called in the host's own
+    /// network.
+    fn awaited(&self) -> String {
+        let (host, port) = (self.addresses[0], self.port);
+        if !self.listens {
+            return format!(
+                "{host} does not answer at port {port}; `airpath gateway` with {}:HOST:{port} is to run there, with an \
+                 address of this host",
+                LISTENING.word
+            );
+        }
+        let mut what = format!(
+            "{host} has not connected to port {port} of this host; `airpath gateway` with {}:HOST:{port} is to run \
+             there, with an address of this host",
+            KIND.word
+        );
+        // An address that is here can be bound.
+        if !host.is_loopback() && UdpSocket::bind((host, 0)).is_ok() {
+            what.push_str(&format!("; {host} is this host itself: {} names the other one", LISTENING.word));
+        }
+        what
+    }
 }
 
 impl Place for Tunnel {
@@ -116,18 +139,23 @@ impl Place for Tunnel {
         };
         let (port, session_end) = device::open(plan, end, &self.shown, options)?;
         let lost = Arc::new(AtomicU64::new(0));
-        let started = self.network.run(|| {
-            let peer = self.peer()?;
+        let came = Arc::new(AtomicBool::new(false));
+        let (started, what) = self.network.run(|| {
             // A thread is in the network of the one that starts it.
-            carrier::start(tap, peer, Arc::clone(&lost)).attempting(|| format!("start the tunnel {}", self.shown))
+            let start = |peer| {
+                carrier::start(tap, peer, Arc::clone(&lost), Arc::clone(&came))
+                    .attempting(|| format!("start the tunnel {}", self.shown))
+            };
+            (self.peer().and_then(start), self.awaited())
         })?;
         let port = port.carried_on(started?, lost);
+        let awaited = Some(Awaited { what, came });
         let (shown, port_number) = (&self.shown, self.port);
         let told = match self.listens {
             true => format!("{shown}: frames in TCP, for which that host connects to port {port_number}"),
             false => format!("{shown}: frames in TCP to port {port_number} of {}", self.addresses[0]),
         };
-        Ok(Attached { port: Box::new(port), end: session_end, told, notes: Vec::new(), helpers: Vec::new() })
+        Ok(Attached { port: Box::new(port), end: session_end, told, notes: Vec::new(), helpers: Vec::new(), awaited })
     }
 }
 

@@ -77,7 +77,14 @@ impl Place for OtherHost {
             .map_err(|error| explain(&self.shown, error))?;
         let (port, session_end) = device::open(plan, end, &self.shown, LinkOptions::default())?;
         let told = format!("{}: frames in UDP to {}, port {PORT}, number {}", self.shown, self.address, self.number);
-        Ok(Attached { port: Box::new(port), end: session_end, told, notes: Vec::new(), helpers: Vec::new() })
+        Ok(Attached {
+            port: Box::new(port),
+            end: session_end,
+            told,
+            notes: Vec::new(),
+            helpers: Vec::new(),
+            awaited: None,
+        })
     }
 }
 

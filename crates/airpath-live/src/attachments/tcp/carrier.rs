@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -139,15 +139,15 @@ fn is_not_now(error: &io::Error) -> bool {
 }
 
 /// Carries frames until the other end of `alive` is closed. `lost` counts frames that could not be carried once the
-/// other host was there.
-pub(super) fn carry(device: &File, peer: &Peer, alive: &OwnedFd, lost: &AtomicU64) {
-    let (mut connection, mut was_connected): (Option<Connection>, bool) = (None, false);
+/// other host was there, which `came` says.
+pub(super) fn carry(device: &File, peer: &Peer, alive: &OwnedFd, lost: &AtomicU64, came: &AtomicBool) {
+    let mut connection: Option<Connection> = None;
     let mut room = vec![0; MOST_FRAME_BYTES];
     let mut attempts = Attempts::default();
     loop {
         if connection.is_none() && (matches!(peer, Peer::From(..)) || attempts.begin(Instant::now())) {
             connection = peer.connection().map(Connection::new);
-            was_connected |= connection.is_some();
+            came.fetch_or(connection.is_some(), Ordering::Relaxed);
         }
         let pause = attempts.wait(Instant::now());
         let Ok(ready) = wait(device, peer, alive, connection.as_ref(), pause) else { return };
@@ -156,7 +156,7 @@ pub(super) fn carry(device: &File, peer: &Peer, alive: &OwnedFd, lost: &AtomicU6
         }
         if ready.device {
             take_frames(device, connection.as_mut(), &mut room, |frames| {
-                lost.fetch_add(if was_connected { frames } else { 0 }, Ordering::Relaxed);
+                lost.fetch_add(if came.load(Ordering::Relaxed) { frames } else { 0 }, Ordering::Relaxed);
             });
         }
         if let Some(open) = &mut connection {
@@ -173,7 +173,7 @@ pub(super) fn carry(device: &File, peer: &Peer, alive: &OwnedFd, lost: &AtomicU6
             && let Some(stream) = peer.connection()
         {
             connection = Some(Connection::new(stream));
-            was_connected = true;
+            came.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -255,9 +255,9 @@ fn wait(
 ///
 /// # Errors
 /// When the system refuses a pipe or a thread.
-pub(super) fn start(device: File, peer: Peer, lost: Arc<AtomicU64>) -> io::Result<OwnedFd> {
+pub(super) fn start(device: File, peer: Peer, lost: Arc<AtomicU64>, came: Arc<AtomicBool>) -> io::Result<OwnedFd> {
     let (alive, held) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-    std::thread::Builder::new().name("tunnel".into()).spawn(move || carry(&device, &peer, &alive, &lost))?;
+    std::thread::Builder::new().name("tunnel".into()).spawn(move || carry(&device, &peer, &alive, &lost, &came))?;
     Ok(held)
 }
 
@@ -294,7 +294,8 @@ mod tests {
             attempts
         });
         let lost = Arc::new(AtomicU64::new(0));
-        let alive = start(File::from(OwnedFd::from(device)), Peer::At(address), Arc::clone(&lost)).unwrap();
+        let alive =
+            start(File::from(OwnedFd::from(device)), Peer::At(address), Arc::clone(&lost), Arc::default()).unwrap();
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(900) {
             let _ = frames.send(b"frame");
