@@ -119,6 +119,19 @@ def test_the_page_has_its_sections_with_stable_ids(html: str) -> None:
     assert "12 packets left more than 1 ms late" in page.text
 
 
+def test_a_host_from_which_nothing_came_has_no_delay(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    write_run(run)
+    manifest = json.loads((run / "run.json").read_text())
+    delays = {"to_host": {"count": 3, "p50_ns": 90_000}, "from_host": {"count": 0, "p50_ns": 0}}
+    manifest["hosts"] = [{"name": "lab2", "hops": ["core"], "network_delay": delays}]
+    (run / "run.json").write_text(json.dumps(manifest))
+    page = tmp_path / "page.html"
+    assert run_app(["report", str(run), "--out", str(page)]) == 0
+    row = page.read_text().partition(">lab2<")[2].partition("</tr>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", row)[-3:-1] == ["0.090", "-"], row
+
+
 def test_the_page_of_one_run_opens_with_its_throughput_and_why_packets_were_dropped(
     replications: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ _WAY = Object(
     }
 )
 _FIGURES = {"count": TIME, "p50_ns": TIME, "p99_ns": TIME, "max_ns": TIME, "mean_ns": NUMBER}
-_MEDIAN = Object({"p50_ns": TIME}, needed=("p50_ns",))
+_MEDIAN = Object({"count": TIME, "p50_ns": TIME}, needed=("p50_ns",))
 _HOST = Object(
     {
         "name": str,

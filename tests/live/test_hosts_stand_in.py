@@ -98,3 +98,13 @@ def test_escape_sequences_of_another_host_are_shown_as_text(
     shown = r"no \u001b[2J\u001b]0;owned\u0007 room\u009b31m\u000dhere"
     assert f"host `lab2` (somebody@lab2): {shown}\n" in result.err
     assert not any(ord(character) < 32 and character != "\n" for character in result.err)
+
+
+def test_a_way_on_which_nothing_came_has_no_delay(
+    airpath: Airpath, stand_in: Mapping[str, str]
+) -> None:
+    """The line of a host says so, where 0 ns would be a measurement."""
+    file = airpath.file("hosts.toml", SCENARIO.format(engine=airpath.command))
+    result = airpath.run("exec", "--scenario", file, "--", "true", environment=stand_in)
+    assert "network carried no packets" in result.err
+    assert "0 ns back" not in result.err

@@ -180,7 +180,10 @@ pub fn join(gathered: Gathered<'_>) -> Result<Joined> {
     conclude::pass_on(whole, &manifest);
     summary.seed = Some(whole.seed);
     let line = |(other, account): (&Collected, &Value)| {
-        let p50_ns = |way: &str| account["network_delay"][way]["p50_ns"].as_u64().unwrap_or(0);
+        let p50_ns = |way: &str| {
+            let delay = &account["network_delay"][way];
+            delay["p50_ns"].as_u64().filter(|_| delay["count"].as_u64().is_some_and(|count| count > 0))
+        };
         let line = HostLine {
             host: &other.name,
             offset_ns: other.clock.offset_ns,

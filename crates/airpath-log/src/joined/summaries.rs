@@ -97,24 +97,32 @@ pub struct HostLine<'a> {
     pub bound_ns: u64,
     /// Interval of the drift.
     pub drift_interval_ppm: [f64; 2],
-    /// Median delays of the network: to the host and from it.
-    pub delays_ns: [u64; 2],
+    /// Median delays of the network: to the host and from it; none where no packet came.
+    pub delays_ns: [Option<u64>; 2],
     /// Greatest lateness there.
     pub late_ns: u64,
 }
 
 impl fmt::Display for HostLine<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HostLine { host, offset_ns, bound_ns, drift_interval_ppm: [low, high], delays_ns, late_ns } = *self;
+        let HostLine { host, offset_ns, bound_ns, drift_interval_ppm: [low, high], delays_ns: [there, back], late_ns } =
+            *self;
+        let network = match (there, back) {
+            (None, None) => "carried no packets".to_owned(),
+            (there, back) => {
+                let told = |delay: Option<u64>, way: &str| {
+                    delay.map_or_else(|| format!("none came {way}"), |ns| format!("{} {way}", show::span(ns)))
+                };
+                format!("p50 {}, {}", told(there, "there"), told(back, "back"))
+            }
+        };
         write!(
             out,
-            "host       {host}: clock {}{} within {}, drift {low:+.1} to {high:+.1} ppm   network p50 {} there, {} back   \
+            "host       {host}: clock {}{} within {}, drift {low:+.1} to {high:+.1} ppm   network {network}   \
              lateness max {}",
             if offset_ns < 0 { "-" } else { "+" },
             show::span(offset_ns.unsigned_abs()),
             show::span(bound_ns),
-            show::span(delays_ns[0]),
-            show::span(delays_ns[1]),
             show::span(late_ns),
         )
     }
@@ -165,11 +173,17 @@ mod tests {
             offset_ns: -1_500,
             bound_ns: 40_000,
             drift_interval_ppm: [-0.5, 3.0],
-            delays_ns: [90_000, 100_000],
+            delays_ns: [Some(90_000), Some(100_000)],
             late_ns: 70_000,
         };
+        let with = |delays_ns| HostLine { delays_ns, ..line }.to_string();
         let line = line.to_string();
         assert!(line.contains("clock -1.50 us within 40.0 us, drift -0.5 to +3.0 ppm"), "{line}");
-        assert!(line.contains("lateness max 70.0 us"), "{line}");
+        assert!(line.contains("   network p50 90.0 us there, 100 us back   lateness max 70.0 us"), "{line}");
+        let one_way = with([Some(90_000), None]);
+        assert!(one_way.contains("   network p50 90.0 us there, none came back   "), "{one_way}");
+        let back = with([None, Some(90_000)]);
+        assert!(back.contains("   network p50 none came there, 90.0 us back   "), "{back}");
+        assert!(with([None, None]).contains("   network carried no packets   "));
     }
 }

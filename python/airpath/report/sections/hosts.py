@@ -25,6 +25,11 @@ def build(material: Material) -> Section | None:
     return Section("hosts", "Hosts", fill("hosts", rows=rows)) if rows else None
 
 
+def _median(delay: dict[str, Any]) -> str:
+    """Return the median of delays; a way on which no packet came has none."""
+    return "-" if delay.get("count") == 0 else _ms(delay["p50_ns"])
+
+
 def _row(host: dict[str, Any]) -> dict[str, str]:
     clock, delays = host.get("clock") or {}, host.get("network_delay") or {}
     offset = "-"
@@ -36,8 +41,8 @@ def _row(host: dict[str, Any]) -> dict[str, str]:
         "hops": ", ".join(host.get("hops", [])),
         "offset": offset,
         "drift": _drift(clock),
-        "there": _ms(delays["to_host"]["p50_ns"]) if delays else "-",
-        "back": _ms(delays["from_host"]["p50_ns"]) if delays else "-",
+        "there": _median(delays["to_host"]) if delays else "-",
+        "back": _median(delays["from_host"]) if delays else "-",
         "lateness": _ms(lateness["max_ns"]) if lateness else "-",
         "failure": host.get("failure", ""),
     }
