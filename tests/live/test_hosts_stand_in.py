@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import struct
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from live.harness import SYSTEM_PATH
+from live.harness import SYSTEM_PATH, await_true
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +101,26 @@ def test_escape_sequences_of_another_host_are_shown_as_text(
     shown = r"no \u001b[2J\u001b]0;owned\u0007 room\u009b31m\u000dhere"
     assert f"host `lab2` (somebody@lab2): {shown}\n" in result.err
     assert not any(ord(character) < 32 and character != "\n" for character in result.err)
+
+
+def test_ssh_that_is_killed_is_told_as_such(airpath: Airpath, stand_in: Mapping[str, str]) -> None:
+    """Nothing is said of the engine on the other host, which nobody has killed."""
+    out = airpath.path("run")
+    file = airpath.file("hosts.toml", SCENARIO.format(engine=airpath.command))
+    up = airpath.path("up")
+    process = airpath.start(
+        *("exec", "--scenario", file, "--out", out),
+        *("--", "sh", "-c", f"touch {up}; exec sleep 60"),
+        environment=stand_in,
+        stdout=subprocess.DEVNULL,
+    )
+    await_true(lambda: up.exists() or process.poll() is not None)
+    # The first is the connection of the run; others copy logs.
+    os.kill(int(airpath.path("pids").read_text().split()[0]), signal.SIGKILL)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 125, errors
+    assert "host `lab2`: signal 9 ended ssh on this host" in errors
+    assert "engine there was killed" not in errors
 
 
 def test_a_way_on_which_nothing_came_has_no_delay(

@@ -128,6 +128,7 @@ impl Link {
                 output: clone(&other.connection.output)?,
                 hops: hops_of(&self.request, &other.part)?,
                 clocks: Some(other.clocks.clone()),
+                by_ssh: other.part.config.is_some(),
                 ssh_log: other.connection.ssh_log().map_err(|error| Failure::new(error.to_string()))?,
             })
         };

@@ -198,6 +198,7 @@ impl Line {
                 output: clone(&self.output)?,
                 hops: Vec::new(),
                 clocks: None,
+                by_ssh: false,
                 ssh_log: None,
             };
             Ok((request, join, borders))

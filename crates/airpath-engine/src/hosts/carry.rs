@@ -25,6 +25,7 @@ use super::clocks::Clocks;
 use super::locks::lock;
 use super::mouth::{Mouth, PREPARATION, SILENCE, Said};
 use super::patient::Patient;
+use super::ssh::signal_of_ssh;
 use super::ssh_log;
 use super::tallies::{Counts, CreditAccount, Tally};
 use super::tunnel::Tunnel;
@@ -83,7 +84,9 @@ impl Inbox {
 /// State of one connection that threads share, apart from the packets' path.
 pub(super) struct Shared {
     pub(super) host: String,
-    /// Messages of `ssh`, if the connection is one of `ssh`.
+    /// True if the connection is one of `ssh`.
+    pub(super) by_ssh: bool,
+    /// Messages of `ssh`.
     pub(super) ssh_log: Option<File>,
     pub(super) group: Arc<Group>,
     /// Reason for the end of this connection.
@@ -237,7 +240,7 @@ impl Incoming {
                     word => self.hear_word(word, now_ns),
                 },
                 Ok(Frame::Chunk(bytes)) => self.pass_on(Said::Chunk(bytes.to_vec())),
-                Ok(Frame::Status(status)) => return ended(&host, status, self.shared.ssh_log.as_ref()),
+                Ok(Frame::Status(status)) => return ended(&self.shared, status),
                 Ok(Frame::Packet(_) | Frame::Credit(_) | Frame::Tally(_)) => {}
                 Err(what) => return format!("host `{host}`: it sent {what}"),
             }
@@ -292,10 +295,15 @@ impl Incoming {
     }
 }
 
-/// Reason for the end of a connection, by the exit status of `ssh`.
-fn ended(host: &str, status: u8, log: Option<&File>) -> String {
+/// Reason for the end of a connection, by the exit status of `ssh`, or of the engine where that is on this host.
+fn ended(shared: &Shared, status: u8) -> String {
+    let Shared { host, by_ssh, ssh_log: log, .. } = shared;
+    if let Some(signal) = signal_of_ssh(status).filter(|_| *by_ssh) {
+        let reason = ssh_log::reason(log.as_ref());
+        return format!("host `{host}`: signal {signal} ended ssh on this host, and with it the connection{reason}");
+    }
     match status {
-        255 => format!("host `{host}`: ssh lost the connection{}", ssh_log::reason(log)),
+        255 => format!("host `{host}`: ssh lost the connection{}", ssh_log::reason(log.as_ref())),
         125 => format!("host `{host}`: the engine there was killed or failed; its message, if it left one, is above"),
         137 => format!("host `{host}`: the engine there was killed"),
         status if status > 128 => format!("host `{host}`: signal {} ended the engine there", status - 128),
@@ -356,4 +364,37 @@ fn is_readable_within(socket: &OwnedFd, time: Duration) -> bool {
     let time = Duration::from_millis(time.as_nanos().div_ceil(1_000_000) as u64);
     !time.is_zero()
         && poll(&mut ends, PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_ssh_is_not_that_of_the_engine() {
+        let shared = |by_ssh| Shared {
+            host: "lab2".into(),
+            by_ssh,
+            ssh_log: None,
+            group: Arc::new(Group {
+                gone: Arc::default(),
+                news: Arc::new(EventFd::new().unwrap()),
+                ports: Mutex::default(),
+            }),
+            gone: OnceLock::new(),
+            inbox: Inbox::default(),
+            answers: Mutex::new(sync_channel(1).0),
+        };
+        for (by_ssh, status, told) in [
+            (true, 137, "host `lab2`: signal 9 ended ssh on this host"),
+            (true, 143, "host `lab2`: signal 15 ended ssh on this host"),
+            (true, 255, "host `lab2`: ssh lost the connection"),
+            (true, 125, "host `lab2`: the engine there was killed or failed"),
+            (false, 137, "host `lab2`: the engine there was killed"),
+            (false, 143, "host `lab2`: signal 15 ended the engine there"),
+        ] {
+            let message = ended(&shared(by_ssh), status);
+            assert!(message.starts_with(told), "{message}");
+        }
+    }
 }

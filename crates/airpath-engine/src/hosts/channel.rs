@@ -53,7 +53,9 @@ pub struct Join {
     pub hops: Vec<String>,
     /// Comparisons of the clocks so far; none at a far host, which does not ask.
     pub clocks: Option<Arc<Clocks>>,
-    /// Messages of `ssh`, if the connection is one of `ssh`.
+    /// True if the connection is one of `ssh`.
+    pub by_ssh: bool,
+    /// Messages of `ssh`.
     pub ssh_log: Option<File>,
 }
 
@@ -197,6 +199,7 @@ impl Channels {
             let (answer, answers) = sync_channel(ANSWERS);
             let shared = Arc::new(Shared {
                 host: join.host.clone(),
+                by_ssh: join.by_ssh,
                 ssh_log: join.ssh_log.as_ref().map(File::try_clone).transpose()?,
                 group: group.clone(),
                 gone: OnceLock::new(),

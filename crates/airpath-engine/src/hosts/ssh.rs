@@ -187,9 +187,20 @@ fn refused(part: &Part, status: u8, log: Option<&SshLog>) -> Missing {
             )),
             None => Missing::Engine(format!("{name}: there is no engine of Airpath")),
         },
+        status if part.config.is_some() && signal_of_ssh(status).is_some() => Missing::Other(format!(
+            "{name}: signal {} ended ssh on this host{}",
+            signal_of_ssh(status).unwrap_or_default(),
+            reason(log.map(SshLog::file)),
+        )),
         2 => Missing::Engine(format!("{name}: the engine there does not know `{COMMAND}`; it is another version")),
         status => Missing::Other(format!("{name}: its engine could not be started (exit status {status})")),
     }
+}
+
+/// The signal that has ended `ssh` on this host, by its exit status as a shell tells it. An engine at the other host that
+/// a signal ends has no exit status there, for which `ssh` ends with 255.
+pub fn signal_of_ssh(status: u8) -> Option<u8> {
+    (129..255).contains(&status).then(|| status - 128)
 }
 
 /// A line for the user's shell that tries the way to the host of `part`.
