@@ -173,3 +173,10 @@ def test_commands_find_airpath(warp: Warp, user: User) -> None:
     out = warp.run(*show, user=user).check().out
     assert out == warp.airpath.run("exec", *show, user=user).check().out
     assert str(place) in out.splitlines()[0].split(":")
+
+
+def test_a_program_in_the_run_is_told_that_it_cannot_change_it(warp: Warp) -> None:
+    set_rate = (str(warp.airpath.command), "set", "radio.link.rate=1 Mbit/s")
+    result = warp.run("--delay", "5 ms", "--", *set_rate).check(2)
+    assert "no active runs; a run in virtual time cannot be changed" in result.err
+    assert "[[states]]" in result.err

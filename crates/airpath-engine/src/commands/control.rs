@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use airpath_log::show as format;
+use airpath_warp::guest::is_guest;
 use serde_json::Value;
 
 use crate::cli::control::{RunsArgs, SetArgs, StateArgs};
@@ -18,7 +19,10 @@ use crate::terminal::{say, show};
 pub fn runs(args: &RunsArgs) -> i32 {
     let runs = client::runs();
     if runs.is_empty() && !args.json {
-        say!("airpath: no active runs");
+        match is_guest() {
+            true => say!("airpath: no active runs; {}", client::advice(true)),
+            false => say!("airpath: no active runs"),
+        }
     }
     for run in &runs {
         if args.json {

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use airpath_warp::guest::is_guest;
 use serde_json::Value;
 
 use super::folder::{self, Folder};
@@ -75,6 +76,11 @@ impl ActiveRun {
 
 /// All runs of this user that go on; sockets that killed runs have left are removed.
 pub fn runs() -> Vec<ActiveRun> {
+    // In virtual time no run has a socket, and sockets of the host's runs have no listener in this kernel: they would
+    // look like those of killed runs.
+    if is_guest() {
+        return Vec::new();
+    }
     let Ok(folder) = Folder::open(&folder::path(), false) else { return Vec::new() };
     let runs =
         folder.numbers().into_iter().filter_map(|number| ActiveRun::connect(&folder, number)).collect::<Vec<_>>();
@@ -98,9 +104,7 @@ pub fn find(word: Option<&str>) -> Result<ActiveRun> {
         runs.iter().map(name).collect::<Vec<_>>().join(", ")
     };
     if runs.is_empty() {
-        return Err(Failure::usage(
-            "no active runs; `airpath exec` and `airpath shell` start runs, and only their owner can control them",
-        ));
+        return Err(Failure::usage(format!("no active runs; {}", advice(is_guest()))));
     }
     let Some(word) = word else {
         return match (runs.pop(), runs.is_empty()) {
@@ -120,11 +124,27 @@ pub fn find(word: Option<&str>) -> Result<ActiveRun> {
     }
 }
 
+/// Words on where runs that can be controlled come from, in virtual time or outside.
+pub fn advice(in_virtual_time: bool) -> &'static str {
+    if in_virtual_time {
+        "a run in virtual time cannot be changed from outside, nor by a program in it: write [[states]] with their times \
+         (`at`) in the scenario"
+    } else {
+        "`airpath exec` and `airpath shell` start runs, and only their owner can control them"
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
+
+    #[test]
+    fn in_virtual_time_states_are_named() {
+        assert!(advice(true).contains("[[states]]"));
+        assert!(advice(false).contains("`airpath exec`"));
+    }
 
     #[test]
     fn the_socket_of_a_run_that_ends_while_it_is_asked_is_removed() {
