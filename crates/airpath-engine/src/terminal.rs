@@ -33,8 +33,7 @@ pub(crate) use {say, show};
 /// See [`say`].
 pub fn write_error(text: Arguments<'_>) {
     // One call of the system, so that lines of several programs do not mix.
-    let _ = io::stderr().lock().write_all(format!("{}
-", visible(&text.to_string())).as_bytes());
+    let _ = io::stderr().lock().write_all(format!("{}\n", visible(&text.to_string())).as_bytes());
 }
 
 /// See [`show`].

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! When packets leave a hop: bounds, and what is certain.
+//! Departures of packets from a hop: bounds, and what is certain.
 
 use airpath_core::{Direction, Pdu, Span, Time};
 

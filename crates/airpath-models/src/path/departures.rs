@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Airpath authors
 // SPDX-License-Identifier: Apache-2.0
 
-//! When packets leave a path: bounds, and what is certain.
+//! Departures of packets from a path: bounds, and what is certain.
 
 use airpath_core::{Bits, Direction, End, Origin, Pdu, Span, Time};
 use smallvec::SmallVec;
