@@ -6,7 +6,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::event::Cause;
 use crate::nearest::nearest;
 use crate::quantity::{self, QuantityError, Unit};
 use crate::time::{SPAN_UNITS, Span};
@@ -136,20 +135,6 @@ fn meant(text: &str) -> String {
     let units = BYTES_UNITS.iter().chain(SPAN_UNITS).flat_map(|unit| unit.names.iter().copied());
     let near = nearest(name, units.chain(PACKETS_NAMES.iter().copied())).filter(|_| !name.is_empty());
     near.map_or_else(String::new, |near| format!("; did you mean `{number} {near}`?"))
-}
-
-impl QueueLimit {
-    /// The limit that one more packet of `len` bytes would break in a queue of `packets` packets and `bytes` bytes.
-    #[inline]
-    pub fn exceeded_by(&self, packets: u32, bytes: u64, len: u32) -> Option<Cause> {
-        if self.packets.is_some_and(|limit| packets >= limit) {
-            Some(Cause::QueuePackets)
-        } else if self.bytes.is_some_and(|limit| bytes + u64::from(len) > limit) {
-            Some(Cause::QueueBytes)
-        } else {
-            None
-        }
-    }
 }
 
 impl FromStr for QueueLimit {

@@ -21,7 +21,7 @@ use crate::entity::simple::Framing;
 use crate::entity::{Arrival, Foresight, LinkEntity};
 use crate::link::{Lane, Link, sender};
 use crate::medium::{Medium, Steady};
-use crate::queueing::Queueing;
+use crate::queueing::{Queueing, exceeded};
 use crate::stage::{QueueLength, StageCx};
 
 /// A packet on the hop.
@@ -224,7 +224,7 @@ impl FastLane {
     #[inline]
     fn enqueue(&mut self, pdu: Pdu, stage: &mut StageCx<'_, '_>) {
         let before = self.queue_length();
-        if let Some(cause) = self.limit.exceeded_by(before.packets, before.bytes, pdu.len) {
+        if let Some(cause) = exceeded(&self.limit, before.packets, before.bytes, pdu.len) {
             return stage.dropped(cause, &pdu, before);
         }
         let bytes = u64::from(pdu.len);

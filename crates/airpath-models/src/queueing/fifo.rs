@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use airpath_core::{Cause, EventKind, Pdu, QueueLimit, Time};
 
-use super::management;
+use super::{exceeded, management};
 use crate::stage::{QueueLength, StageCx};
 
 /// Packets in order of arrival, and what they may amount to.
@@ -50,7 +50,7 @@ impl Fifo {
 
     /// The limit that a packet of `len` bytes would break.
     pub(super) fn overflow(&self, len: u32) -> Option<Cause> {
-        self.limit.exceeded_by(self.packets.len() as u32, self.bytes, len)
+        exceeded(&self.limit, self.packets.len() as u32, self.bytes, len)
     }
 
     /// True if a packet of `len` bytes fits into the empty queue.

@@ -20,7 +20,7 @@ pub mod tail_drop;
 
 use std::collections::VecDeque;
 
-use airpath_core::{Direction, DrawKey, Pdu, QueueLimit, Time};
+use airpath_core::{Cause, Direction, DrawKey, Pdu, QueueLimit, Time};
 
 use crate::registry::registry;
 use crate::stage::{QueueLength, StageCx};
@@ -101,6 +101,18 @@ registry! {
     /// Two queues, for scalable and for classic congestion controls, with coupled marks (L4S).
     /// Source: RFC 9332.
     Dualpi2 = dualpi2::{Dualpi2Config, Dualpi2},
+}
+
+/// The part of `limit` that one more packet of `len` bytes would exceed in a queue of `packets` packets and `bytes` bytes.
+#[inline]
+pub(crate) fn exceeded(limit: &QueueLimit, packets: u32, bytes: u64, len: u32) -> Option<Cause> {
+    if limit.packets.is_some_and(|limit| packets >= limit) {
+        Some(Cause::QueuePackets)
+    } else if limit.bytes.is_some_and(|limit| bytes + u64::from(len) > limit) {
+        Some(Cause::QueueBytes)
+    } else {
+        None
+    }
 }
 
 /// Packets of several queues in order of their arrival, those of one instant by their numbers.
