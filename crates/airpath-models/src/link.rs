@@ -401,9 +401,12 @@ impl<E: LinkEntity> OnAir<'_, '_, '_, E> {
         let link = &mut *self.link;
         let lane = &mut link.lanes[direction as usize];
         lane.on_air -= 1;
+        // A frame may begin at the instant of a blackout that has ended at once, and is none of those that it caught.
+        let is_caught = lane.caught > 0;
         lane.caught = lane.caught.saturating_sub(1);
         match lane.blackout.fate(grant.start) {
             InFlight::Pass => {}
+            InFlight::Store if !is_caught => {}
             InFlight::Store => {
                 lane.caught_more = true;
                 lane.again.push_back(frame);

@@ -151,6 +151,17 @@ fn a_blackout_of_no_length_catches_what_is_under_transmission() {
 
 /// Frames of 250 bit take 31.25 ms, so that the first packet's four frames (the last of 50 bit) are
 /// under transmission until 31.25, 62.5, 93.75 and 100 ms. At 70 ms two are behind, one is on the air.
+/// It would be caught, and sent again at that instant, for ever.
+#[test]
+fn a_frame_of_no_duration_passes_at_the_instant_of_a_blackout_that_has_ended() {
+    let link = LinkConfig { rate: read("unlimited"), ..link() };
+    let config = dark(&link, ms(50), ms(60), BlackoutConfig::STORE);
+    let config = PathConfig { states: vec![StateConfig { at: None, ..config.states[0].clone() }], ..config };
+    let mut script: Script = ["tunnel", "initial"].map(|name| (ms(50), Action::Enter(name.into()))).into();
+    script.extend(packets(&[50]));
+    assert_eq!(left(&play(&config, &script)), [(1, 80)]);
+}
+
 #[test]
 fn frames_are_caught_one_by_one() {
     let framed = LinkConfig {
