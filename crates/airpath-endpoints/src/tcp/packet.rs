@@ -123,8 +123,8 @@ mod tests {
             let headers = bytes_of(&pdu).unwrap();
             assert_eq!(read(&pdu, headers), (Reception::Intact, Some(segment)));
             // In the headers, in the last bit, and at the end.
-            for (flip, truncated_to) in [(200, None), (len * 8 - 1, None), (0, Some(len - 1))] {
-                let damage = Some(Box::new(Damage { flips: vec![flip], truncated_to }));
+            for (flips, truncated_to) in [(vec![200], None), (vec![len * 8 - 1], None), (vec![], Some(len - 1))] {
+                let damage = Some(Box::new(Damage { flips, truncated_to }));
                 let damaged = Pdu { damage, ..pdu.clone() };
                 assert_eq!(read(&damaged, headers), (Reception::Rejected, None));
             }
