@@ -22,7 +22,8 @@ use crate::read::capture::CaptureLog;
 pub fn create(path: &Path) -> Result<(), LogError> {
     let made = place::make_folder(path).map_err(|source| LogError::io("record in", path, source))?;
     if made == place::Made::New {
-        // Nothing is in it, and whoever has just made a folder can write there.
+        // Nothing is in it. Whoever has just made a folder can write there, but for a umask that forbids it, which the
+        // first file tells.
         return Ok(());
     }
     if !place::is_empty(path).map_err(|source| LogError::io("open", path, source))? {

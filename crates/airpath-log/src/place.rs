@@ -281,7 +281,7 @@ fn walk(path: &Path, make: bool) -> io::Result<(OwnedFd, bool)> {
     let open = |path: &str| nix::fcntl::open(path, flags | OFlag::O_DIRECTORY, Mode::empty());
     let mut names = names_of(path);
     // The first name of an absolute path is that of the root.
-    let mut folder = if path.is_absolute() { Err(Errno::ENOENT) } else { open(".") };
+    let mut folder = open(if path.is_absolute() { "/" } else { "." });
     let (mut links, mut made) = (0, false);
     while let Some(name) = names.pop_front() {
         if name == "/" {
@@ -342,6 +342,8 @@ fn fresh_in(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
 fn remove_in(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match unlinkat(folder, name, UnlinkatFlags::NoRemoveDir) {
         Ok(()) | Err(Errno::ENOENT) => Ok(()),
+        // Where names may not be looked up, nobody knows what is there.
+        Err(Errno::EACCES) if fstatat(folder, name, AtFlags::AT_SYMLINK_NOFOLLOW).is_err() => Err(Errno::EACCES.into()),
         Err(errno) => {
             let error = io::Error::from(errno);
             let about = format!("`{}` is in the way and cannot be removed: {error}", name.to_string_lossy());

@@ -10,7 +10,7 @@ mod watch;
 use std::num::NonZeroUsize;
 use std::path::Path as Folder;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use airpath_core::{End, PortId, Seed, Span, Time};
 use airpath_endpoints::{FlowReport, Options, Pair, WorkloadOutcome, endpoints};
@@ -30,9 +30,6 @@ use crate::error::{Failure, Result};
 use crate::status;
 use pieces::{ByWallClock, Pieces};
 use watch::Watch;
-
-/// Wall-clock time after which the manifest of a run without logs is written before its end, too.
-const LASTING: Duration = Duration::from_millis(20);
 /// The number of the first workload's packets; 0 is what a packet of nobody looks like.
 const FIRST_FLOW: u32 = 1;
 
@@ -153,11 +150,7 @@ fn run_in(
     }
     let manifest = simulation.begin(seed, &KeptFiles::keep(&request.scenario, folder)?);
     let recording = Recording::start(folder, &manifest, request.machine.keeps_links())?;
-    // Without logs there is nothing that a manifest would explain, and most runs end at once.
-    let is_short = request.level < Level::Events;
-    if !is_short {
-        write(&manifest, folder)?;
-    }
+    write(&manifest, folder)?;
     let mut world = World::new();
     let machine = world.machine(request.machine.build(Seed(seed)), Watch::new(recording, tell));
     let mut results = Vec::with_capacity(pairs.len());
@@ -167,15 +160,7 @@ fn run_in(
         world.attach(flow, machine, PortId::of(user, End::Client), start, client);
         results.push(result);
     }
-    let mut unwritten = is_short;
-    let lasts = |wall: Duration| {
-        if unwritten && wall > LASTING {
-            unwritten = false;
-            write(&manifest, folder)?;
-        }
-        Ok(())
-    };
-    let outcome = drive(&mut world, machine, request.duration, pieces, interrupt, lasts)?;
+    let outcome = drive(&mut world, machine, request.duration, pieces, interrupt);
     let interrupted = outcome.as_ref().ok().copied().flatten();
     let Some(FinishedMachine { observer, counters, ending, .. }) = world.finish().pop() else {
         return Err(Failure::new(
@@ -204,36 +189,30 @@ fn run_in(
     Ok(Simulated { summary: summary.in_virtual_time(wall_ns), flows, ended: ending.why, duration, interrupted })
 }
 
-/// Runs `world` to its end, or until it is interrupted: in `pieces`, which change nothing. Between two of them `lasts`
-/// hears how long the run has taken by the wall clock.
+/// Runs `world` to its end, or until it is interrupted: in `pieces`, which change nothing.
 fn drive(
     world: &mut World<Watch>,
     machine: MachineId,
     duration: Option<Span>,
     pieces: &mut dyn Pieces,
     interrupt: &Interrupt,
-    mut lasts: impl FnMut(Duration) -> Result<()>,
-) -> Result<std::result::Result<Option<Signal>, WorldError>> {
+) -> std::result::Result<Option<Signal>, WorldError> {
     let last = duration.map_or(Time::NEVER, |duration| Time::ZERO + duration);
     let mut to = Time::ZERO;
-    let started = Instant::now();
     loop {
         to = Time::from_nanos(to.nanos().saturating_add(pieces.length().nanos())).min(last);
         let until = if duration.is_some() { Until::At(to) } else { Until::Done { latest: to } };
         let begun = Instant::now();
-        if let Err(error) = world.run(until, NonZeroUsize::MIN) {
-            return Ok(Err(error));
-        }
+        world.run(until, NonZeroUsize::MIN)?;
         let over = duration.is_none() && world.ending(machine).is_some_and(|ending| ending.why != Ended::Time);
         if to == last || over {
-            return Ok(Ok(None));
+            return Ok(None);
         }
         // Behind the first piece: a run that has not begun has no end, either.
         if let Some(signal) = interrupt.asked() {
-            return Ok(Ok(Some(signal)));
+            return Ok(Some(signal));
         }
         pieces.took(begun.elapsed());
-        lasts(started.elapsed())?;
     }
 }
 
