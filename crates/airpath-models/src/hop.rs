@@ -32,7 +32,7 @@ pub struct Hop<E: LinkEntity = EntityModel, M: Medium = MediumModel> {
     fast: Option<Box<FastPath>>,
     /// True if the parameters may allow the fast path as soon as the hop is empty.
     may_be_fast: bool,
-    /// True if no packet is to take it.
+    /// True if no packet is to take it any more: the next hop has or had a window, or a test wants it so.
     is_general: bool,
     /// Next due time, as of the last call that changed anything.
     due: Time,
