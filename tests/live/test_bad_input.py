@@ -282,8 +282,8 @@ def test_closed_standard_streams(airpath: Airpath, rootless: User) -> None:
     ("words", "fragments"),
     [
         (("log", "nowhere"), ["nowhere", "is not a directory"]),
-        (("log", "/tmp"), ["/tmp", "is not the folder of a run"]),
-        (("replay", "/tmp"), ["/tmp", "is not the folder of a run"]),
+        (("log", "/usr"), ["/usr", "is not the folder of a run"]),
+        (("replay", "/usr"), ["/usr", "is not the folder of a run"]),
         (("check", "nowhere.toml"), ["nowhere.toml"]),
         (("profiles", "show", "umts-38"), ["umts-38", "umts-384"]),
         (("shell", "--rate", "5"), ["--rate", "no unit"]),
