@@ -38,7 +38,7 @@ EXPERIMENT = """name = "many"
 scenario = "tried.toml"
 
 [workloads.download]
-virtual = ["tcp bytes=2MB from=server cc=cubic"]
+virtual = ["tcp bytes=20MB from=server cc=cubic"]
 
 [[sets]]
 name = "virtual"
