@@ -3,12 +3,7 @@
 
 //! The fast path and the general way: nobody can tell which of them packets take.
 
-use std::sync::Arc;
-
-use airpath_core::{
-    Command, Credit, Cx, EventKind, Item, LogLevel, Machine, Matches, Origin, Outputs, Pdu, PortId, Seed, Signal, Span,
-    Time,
-};
+use airpath_core::{Credit, Cx, EventKind, Item, LogLevel, Machine, Origin, Outputs, PortId, Seed, Signal, Span, Time};
 use airpath_models::channel::{Effect, ErrorsConfig};
 use airpath_models::flow_control::FlowControlConfig;
 use airpath_models::queueing::QueueConfig;
@@ -134,27 +129,7 @@ impl Played {
     }
 
     fn act(&mut self, at: Time, action: &Action) {
-        let cx = &mut Cx::new(&mut self.outputs);
-        match action {
-            Action::Offer { port, len, header_len } => {
-                let (len, header_len) = (*len, *header_len);
-                let mut pdu = Pdu { id: self.next_id, len, header_len, ecn: ecn_of(header_len), ..Pdu::default() };
-                if self.path.wants_filters(*port).is_some() {
-                    pdu.matches = Matches::from_bits(u64::from(len) % 4);
-                }
-                self.next_id += 1;
-                self.path.offer(at, *port, Item::Pdu(pdu), cx);
-            }
-            Action::Enter(name) => {
-                self.path.control(at, &Command::EnterState(name.as_str().into()), cx).unwrap();
-            }
-            Action::Configure(hops) => {
-                self.path.control(at, &Command::Configure(Arc::new(hops.clone())), cx).unwrap();
-            }
-            Action::Set(setting) => {
-                self.path.control(at, &Command::Configure(Arc::new(setting.clone())), cx).unwrap();
-            }
-        }
+        perform(&mut self.path, at, action, &mut self.next_id, &mut Cx::new(&mut self.outputs));
     }
 }
 

@@ -42,18 +42,7 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         mut foretell: impl FnMut(Time, &'a Pdu),
     ) -> Time {
         if let Some(fast) = &self.fast {
-            let mut nothing_else_before = self.due + self.least_transit();
-            for (arrives, brings) in fast.propagating(direction) {
-                match brings {
-                    _ if arrives > until => {
-                        nothing_else_before = nothing_else_before.min(arrives);
-                        break;
-                    }
-                    Foresight::Packet(pdu) => foretell(arrives, pdu),
-                    Foresight::Nothing | Foresight::Unknown => {}
-                }
-            }
-            return nothing_else_before;
+            return tell(fast.propagating(direction), until, self.due + self.least_transit(), &mut foretell);
         }
         let Link { ends, lanes, sdus, .. } = &self.link;
         let (lane, end) = (&lanes[direction as usize], &ends[receiver(direction)]);
@@ -62,19 +51,10 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
             return self.next_departure();
         }
         // Whatever the next event causes passes the propagation first, but for what an entity releases of itself.
-        let mut nothing_else_before = (self.due + self.least_transit()).min(end.next_deadline());
-        for (arrives, frame, outcome) in &lane.in_flight {
-            let foresight = if *arrives <= until { end.foresee(frame, outcome, sdus) } else { Foresight::Unknown };
-            match foresight {
-                Foresight::Packet(pdu) => foretell(*arrives, pdu),
-                Foresight::Nothing => {}
-                Foresight::Unknown => {
-                    nothing_else_before = nothing_else_before.min(*arrives);
-                    break;
-                }
-            }
-        }
-        nothing_else_before
+        let nothing_else_before = (self.due + self.least_transit()).min(end.next_deadline());
+        let arrivals = lane.in_flight.iter();
+        let arrivals = arrivals.map(|(arrives, frame, outcome)| (*arrives, end.foresee(frame, outcome, sdus)));
+        tell(arrivals, until, nothing_else_before, &mut foretell)
     }
 
     /// No packet passes the hop faster, in either direction, while its parameters stay as they are.
@@ -92,4 +72,22 @@ impl<E: LinkEntity, M: Medium> Hop<E, M> {
         let propagation = self.link.lanes[direction as usize].propagation.least();
         self.medium.least_time(at, direction, bits) + propagation
     }
+}
+
+/// Hands the packets that `arrivals` bring by `until` to `foretell`, as far as that is known, and returns the instant
+/// before which nothing else leaves: `nothing_else_before`, or the first arrival that was not told.
+fn tell<'a>(
+    arrivals: impl Iterator<Item = (Time, Foresight<'a>)>,
+    until: Time,
+    nothing_else_before: Time,
+    foretell: &mut impl FnMut(Time, &'a Pdu),
+) -> Time {
+    for (arrives, brings) in arrivals {
+        match brings {
+            Foresight::Packet(pdu) if arrives <= until => foretell(arrives, pdu),
+            Foresight::Nothing if arrives <= until => {}
+            _ => return nothing_else_before.min(arrives),
+        }
+    }
+    nothing_else_before
 }

@@ -117,6 +117,33 @@ fn tell_headers(pdu: &mut Pdu, port: PortId) {
     pdu.headers = own.pdu(pdu.id).headers;
 }
 
+/// Does `action` to `machine` at `at`; an offered packet gets the number `next_id`, which counts on.
+pub fn perform(machine: &mut impl Machine, at: Time, action: &Action, next_id: &mut u64, cx: &mut Cx<'_>) {
+    let mut configure = |parameters| machine.control(at, &Command::Configure(parameters), cx).unwrap();
+    match action {
+        Action::Configure(hops) => configure(Arc::new(hops.clone())),
+        Action::Set(setting) => configure(Arc::new(setting.clone())),
+        Action::Enter(name) => machine.control(at, &Command::EnterState(name.as_str().into()), cx).unwrap(),
+        Action::Offer { port, len, header_len } => {
+            let (len, header_len, ecn) = (*len, *header_len, ecn_of(*header_len));
+            // Some packets have contents, and as many escapes as some contents have.
+            let escapes = match *next_id % 3 {
+                0 => Escapes::UNKNOWN,
+                part => Escapes::new(len as usize / part as usize),
+            };
+            let mut pdu = Pdu { id: *next_id, len, header_len, escapes, ecn, ..Pdu::default() };
+            if machine.wants_filters(*port).is_some() {
+                pdu.matches = Matches::from_bits(u64::from(pdu.len) % 4);
+            }
+            if machine.wants_headers(*port) {
+                tell_headers(&mut pdu, *port);
+            }
+            *next_id += 1;
+            machine.offer(at, *port, Item::Pdu(pdu), cx);
+        }
+    }
+}
+
 /// A packet that left the machine, all that can be seen of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Departure {
@@ -236,37 +263,12 @@ impl<M: Hops> Runner<M> {
         if !matches!(action, Action::Offer { .. }) {
             self.foresight.commanded(at);
         }
-        let cx = &mut Cx::new(&mut self.outputs);
-        match action {
-            Action::Offer { port, len, header_len } => {
-                let (len, header_len, ecn) = (*len, *header_len, ecn_of(*header_len));
-                // Some packets have contents, and as many escapes as some contents have.
-                let escapes = match self.next_id % 3 {
-                    0 => Escapes::UNKNOWN,
-                    part => Escapes::new(len as usize / part as usize),
-                };
-                let mut pdu = Pdu { id: self.next_id, len, header_len, escapes, ecn, ..Pdu::default() };
-                if self.machine.wants_filters(*port).is_some() {
-                    pdu.matches = Matches::from_bits(u64::from(pdu.len) % 4);
-                }
-                if self.machine.wants_headers(*port) {
-                    tell_headers(&mut pdu, *port);
-                }
-                self.machine.offer(at, *port, Item::Pdu(pdu), cx);
-                let least = self.machine.least_transit_of(at, *port, len);
-                assert!(least >= self.machine.least_transit(), "{least} of {len} bytes is less than of anything");
-                self.not_before.insert(self.next_id, at + least);
-                self.next_id += 1;
-            }
-            Action::Enter(name) => {
-                self.machine.control(at, &Command::EnterState(name.as_str().into()), cx).unwrap();
-            }
-            Action::Configure(hops) => {
-                self.machine.control(at, &Command::Configure(Arc::new(hops.clone())), cx).unwrap();
-            }
-            Action::Set(setting) => {
-                self.machine.control(at, &Command::Configure(Arc::new(setting.clone())), cx).unwrap();
-            }
+        let id = self.next_id;
+        perform(&mut self.machine, at, action, &mut self.next_id, &mut Cx::new(&mut self.outputs));
+        if let Action::Offer { port, len, .. } = action {
+            let least = self.machine.least_transit_of(at, *port, *len);
+            assert!(least >= self.machine.least_transit(), "{least} of {len} bytes is less than of anything");
+            self.not_before.insert(id, at + least);
         }
         self.check(at);
     }
