@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from live.harness import SYSTEM_PATH, await_true
+from live.hosts import HOPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from live.harness import Airpath
 
@@ -42,22 +44,10 @@ status = far.wait()
 os._exit(status if status >= 0 else 255)
 """
 
-SCENARIO = """
+HOST = """
 [hosts.lab2]
 ssh = "somebody@lab2"
 engine = "{engine}"
-
-[[hops]]
-name = "radio"
-[hops.link]
-rate = "2 Mbit/s"
-propagation = "20 ms"
-
-[[hops]]
-name = "core"
-host = "lab2"
-[hops.link]
-propagation = "30 ms"
 """
 
 HOSTILE = """\
@@ -68,6 +58,12 @@ sys.stdout.buffer.write(bytes.fromhex("{said}"))
 sys.stdout.buffer.flush()
 sys.stdin.buffer.read()
 """
+
+
+def scenario(airpath: Airpath, engine: Path) -> Path:
+    """Write a scenario of two hosts, of which the other one has this engine."""
+    hops = HOPS.format(propagation="30 ms", limit="100 packets")
+    return airpath.file("hosts.toml", HOST.format(engine=engine) + hops)
 
 
 @pytest.fixture
@@ -96,7 +92,7 @@ def test_escape_sequences_of_another_host_are_shown_as_text(
     said += word(word="failed", message="no \x1b[2J\x1b]0;owned\x07 room\u009b31m\rhere")
     engine = airpath.file("hostile", HOSTILE.format(python=airpath.python, said=said.hex()))
     engine.chmod(0o755)
-    file = airpath.file("hosts.toml", SCENARIO.format(engine=engine))
+    file = scenario(airpath, engine)
     result = airpath.run("exec", "--scenario", file, "--", "true", environment=stand_in)
     shown = r"no \u001b[2J\u001b]0;owned\u0007 room\u009b31m\u000dhere"
     assert f"host `lab2` (somebody@lab2): {shown}\n" in result.err
@@ -106,7 +102,7 @@ def test_escape_sequences_of_another_host_are_shown_as_text(
 def test_ssh_that_is_killed_is_told_as_such(airpath: Airpath, stand_in: Mapping[str, str]) -> None:
     """Nothing is said of the engine on the other host, which nobody has killed."""
     out = airpath.path("run")
-    file = airpath.file("hosts.toml", SCENARIO.format(engine=airpath.command))
+    file = scenario(airpath, airpath.command)
     up = airpath.path("up")
     process = airpath.start(
         *("exec", "--scenario", file, "--out", out),
@@ -127,7 +123,7 @@ def test_a_way_on_which_nothing_came_has_no_delay(
     airpath: Airpath, stand_in: Mapping[str, str]
 ) -> None:
     """The line of a host says so, where 0 ns would be a measurement."""
-    file = airpath.file("hosts.toml", SCENARIO.format(engine=airpath.command))
+    file = scenario(airpath, airpath.command)
     result = airpath.run("exec", "--scenario", file, "--", "true", environment=stand_in)
     assert "network carried no packets" in result.err
     assert "0 ns back" not in result.err
