@@ -278,6 +278,7 @@ fn begin(run: &RunRequest, links: &[Link], made: bool) -> Result<Ended> {
             report(run, links, results)
         });
         channels.iter().for_each(Channels::stop_asking);
+        channels.iter().for_each(|channels| channels.wait_for_ends(ssh::SHORT_PATIENCE));
         concluded.unwrap_or_else(|failure| {
             stop_fetchers();
             let has_begun =

@@ -80,6 +80,8 @@ pub struct Channel {
     pub hops: Vec<String>,
     /// Requests, at a far host, or the answers to them.
     answers: Option<Receiver<Word>>,
+    /// True once the other engine was told that its results came.
+    is_taken: AtomicBool,
 }
 
 /// All connections of a path while a run goes on: at the near host in the order of the path, at a far one that to
@@ -223,6 +225,7 @@ impl Channels {
                 outgoing: near,
                 hops: join.hops.clone(),
                 answers: Some(answers),
+                is_taken: AtomicBool::new(false),
             });
         }
         let stopped = Arc::new(AtomicBool::new(false));
@@ -262,6 +265,13 @@ impl Channels {
     pub fn stop_asking(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
+
+    /// Waits for the ends of the connections to engines whose results came. A thread of this process still has to pass
+    /// that on: an engine that does not hear it keeps its folder.
+    pub fn wait_for_ends(&self, patience: Duration) {
+        let taken = self.all.iter().filter(|channel| channel.is_taken.load(Ordering::Relaxed));
+        taken.for_each(|channel| channel.wait_for_end(patience));
+    }
 }
 
 /// The thread that asks all hosts for the time until the run has ended, and tells each how its clock differs from those
@@ -297,6 +307,12 @@ impl Channel {
         if let Ok(mouth) = self.mouth() {
             mouth.say(word);
         }
+    }
+
+    /// Tells the other engine that its results came, on which it ends.
+    pub fn say_taken(&self) {
+        self.say(&Word::Taken {});
+        self.is_taken.store(true, Ordering::Relaxed);
     }
 
     /// The name of the part of the path at the other host.
@@ -365,5 +381,44 @@ impl Channel {
         while self.gone().is_none() && begun.elapsed() < patience {
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::hosts::wire::{Frame, parse, read_frame};
+
+    /// A join with another engine, and the other engine's ends of the connection.
+    fn join(host: &str) -> (Join, [File; 2]) {
+        let pipe = || nix::unistd::pipe().map(|(reader, writer)| (File::from(reader), File::from(writer))).unwrap();
+        let ((input, to_us), (from_us, output)) = (pipe(), pipe());
+        let host = host.to_owned();
+        (Join { host, input, output, hops: Vec::new(), clocks: None, by_ssh: false, ssh_log: None }, [from_us, to_us])
+    }
+
+    #[test]
+    fn an_engine_whose_results_came_has_heard_so_before_this_one_ends() {
+        let patience = Duration::from_secs(30);
+        let (done, [mut from_us, to_us]) = join("done");
+        let (silent, _ends) = join("silent");
+        let (channels, _) = Channels::start(&[done, silent], &[], 0).unwrap();
+        let has_heard = Arc::new(AtomicBool::new(false));
+        let heard = has_heard.clone();
+        let other = std::thread::spawn(move || {
+            let frame = read_frame(&mut from_us).unwrap().unwrap();
+            assert!(matches!(parse(&frame), Ok(Frame::Word(word)) if matches!(*word, Word::Taken {})));
+            std::thread::sleep(Duration::from_millis(50));
+            heard.store(true, Ordering::Relaxed);
+            drop(to_us);
+        });
+        channels.all[0].say_taken();
+        let begun = Instant::now();
+        channels.wait_for_ends(patience);
+        assert!(has_heard.load(Ordering::Relaxed));
+        assert!(begun.elapsed() < patience, "it waited for the other engine, too");
+        other.join().unwrap();
     }
 }

@@ -60,7 +60,7 @@ fn collect(channel: &Channel, other: &Other, out: Option<&Path>) -> Result<Colle
         };
         transfer::replace(&out.join(HOSTS).join(&other.part.name), files, &mut hear)?;
     }
-    channel.say(&Word::Taken {});
+    channel.say_taken();
     let wrong = |what: &str, error: serde_json::Error| Failure::new(format!("{}: its {what}: {error}", about()));
     let clock = other.clock()?;
     let config = other.part.config.as_ref();
