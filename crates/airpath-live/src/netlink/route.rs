@@ -6,7 +6,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
@@ -41,10 +41,7 @@ impl RouteSocket {
     pub fn add_route(&mut self, route: &Route) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
-            address_family: match route.destination {
-                IpAddr::V4(_) => AddressFamily::Inet,
-                IpAddr::V6(_) => AddressFamily::Inet6,
-            },
+            address_family: family(route.destination),
             destination_prefix_length: route.prefix_length,
             table: RouteHeader::RT_TABLE_MAIN,
             protocol: RouteProtocol::Static,
@@ -55,10 +52,6 @@ impl RouteSocket {
             },
             kind: RouteType::Unicast,
             ..RouteHeader::default()
-        };
-        let wire = |address: IpAddr| match address {
-            IpAddr::V4(address) => RouteAddress::Inet(address),
-            IpAddr::V6(address) => RouteAddress::Inet6(address),
         };
         message.attributes.push(RouteAttribute::Oif(route.link_index));
         if route.prefix_length > 0 {
@@ -74,6 +67,28 @@ impl RouteSocket {
             message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(name.clone())]));
         }
         self.acknowledged(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// True if packets to `address` stay in the namespace.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn is_local(&mut self, address: IpAddr) -> io::Result<bool> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(address);
+        message.header.destination_prefix_length = if address.is_ipv6() { 128 } else { 32 };
+        message.attributes.push(RouteAttribute::Destination(wire(address)));
+        let answers = match self.connection.request(RouteNetlinkMessage::GetRoute(message), NLM_F_ACK) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENETUNREACH | libc::EHOSTUNREACH)) => {
+                return Ok(false);
+            }
+            answers => answers?,
+        };
+        let is_local = |answer: &RouteNetlinkMessage| match answer {
+            RouteNetlinkMessage::NewRoute(route) => route.header.kind == RouteType::Local,
+            _ => false,
+        };
+        Ok(answers.iter().any(is_local))
     }
 
     /// The congestion controls that routes out of the interface ask for.
@@ -102,5 +117,19 @@ impl RouteSocket {
             }
         }
         Ok(names)
+    }
+}
+
+pub(super) fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+fn wire(address: IpAddr) -> RouteAddress {
+    match address {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
     }
 }
