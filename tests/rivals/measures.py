@@ -83,7 +83,7 @@ def _udp(
 
 
 def tcp(ends: Ends, _: Path, options: Options) -> dict[str, float]:
-    """Measure the goodput of one TCP flow by iperf3, the first half second left out."""
+    """Measure the goodput of one TCP flow (CUBIC) by iperf3, the first half second left out."""
     listener = ends.at_server("iperf3", "-s", "-1", "-p", PORT)
     with subprocess.Popen(listener, stdout=subprocess.DEVNULL) as server:
         try:
@@ -92,8 +92,8 @@ def tcp(ends: Ends, _: Path, options: Options) -> dict[str, float]:
                 lambda: subprocess.run(look, check=True, capture_output=True).stdout or None,
                 "iperf3",
             )
-            client = ends.at_client("iperf3", "-c", ends.server_address, "-p", PORT, "-J",
-                                    "-O", "0.5", "-t", f"{options.seconds:g}")  # fmt: skip
+            client = ends.at_client("iperf3", "-c", ends.server_address, "-p", PORT, "-C", "cubic",
+                                    "-J", "-O", "0.5", "-t", f"{options.seconds:g}")  # fmt: skip
             told = subprocess.run(client, check=False, capture_output=True, text=True, timeout=120)
         finally:
             server.kill()

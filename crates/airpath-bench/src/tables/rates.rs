@@ -14,7 +14,7 @@ use airpath_models::queueing::QueueConfig;
 use airpath_models::queueing::tail_drop::TailDropConfig;
 
 use super::Options;
-use super::stream::goodput;
+use super::stream::{CONGESTION_CONTROL, goodput};
 use crate::report::{Table, Target, short};
 use crate::statistics::Samples;
 use crate::testbed::{BareVeth, Departures, Emulation, Failure, Link, Setting};
@@ -48,7 +48,9 @@ struct Rounds {
 }
 
 pub fn measure(options: &Options) -> Result<Table, Failure> {
-    let title = "one TCP flow through a rate, 1 ms and a queue of 4 ms, MTU 1500, goodput at the receiver, medians";
+    let title = format!(
+        "one TCP flow ({CONGESTION_CONTROL}) through a rate, 1 ms and a queue of 4 ms, MTU 1500, goodput at the receiver, medians"
+    );
     let columns = ["between the ends", "Gbit/s", "least", "most", "loop core %", "lateness p50 µs", "p99", "late ‰"];
     let mut table = Table::new("rates", title, &columns);
     let seconds = options.seconds(2.0);

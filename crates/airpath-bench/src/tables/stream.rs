@@ -10,17 +10,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use airpath_live::clock;
 use airpath_log::Level;
 use airpath_models::LinkConfig;
+use nix::sys::socket::{setsockopt, sockopt};
 
 use super::{Options, ports, ports_and_levels};
 use crate::report::{Table, Target, short};
 use crate::testbed::{BareVeth, Emulation, Failure, Link, NetworkEnd, Setting, port_name};
 
 const CHUNK_BYTES: usize = 256 << 10;
+/// Every kernel has it, and most have it as their default. With BBR, which some hosts have, a round depends on how long
+/// BBR takes the path for faster than it is.
+pub(super) const CONGESTION_CONTROL: &str = "cubic";
 /// Slow start and cold caches.
 const SKIP_SECONDS: f64 = 0.3;
 
 pub fn measure(options: &Options) -> Result<Table, Failure> {
-    let title = "one TCP flow without a rate limit, MTU 1500, goodput at the receiver";
+    let title = format!("one TCP flow ({CONGESTION_CONTROL}) without a rate limit, MTU 1500, goodput at the receiver");
     let columns = ["between the ends", "log", "Gbit/s", "loop core %", "lost outside"];
     let mut table = Table::new("stream", title, &columns);
     let seconds = options.seconds(4.0);
@@ -50,6 +54,7 @@ pub(super) fn goodput([client, server]: [NetworkEnd<'_>; 2], seconds: f64) -> Re
     let listener = server.run(move || TcpListener::bind(any))?;
     let target = SocketAddr::new(server.address, listener.local_addr()?.port());
     let mut sending = client.run(move || TcpStream::connect(target))?;
+    setsockopt(&sending, sockopt::TcpCongestion, &CONGESTION_CONTROL.into())?;
     let (mut receiving, _) = listener.accept()?;
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
