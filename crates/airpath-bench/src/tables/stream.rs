@@ -3,22 +3,23 @@
 
 //! One TCP flow as fast as it goes.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use airpath_live::clock;
 use airpath_log::Level;
 use airpath_models::LinkConfig;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, setsockopt, socket, sockopt};
 
 use super::{Options, ports, ports_and_levels};
 use crate::report::{Table, Target, short};
 use crate::testbed::{BareVeth, Emulation, Failure, Link, NetworkEnd, Setting, port_name};
 
 const CHUNK_BYTES: usize = 256 << 10;
-/// Every kernel has it, and most have it as their default. With BBR, which some hosts have, a round depends on how long
-/// BBR takes the path for faster than it is.
+/// TCP congestion control of the flow: the default of most kernels. With BBR, the default of some, a round depends on how
+/// long BBR takes the path for faster than it is.
 pub(super) const CONGESTION_CONTROL: &str = "cubic";
 /// Slow start and cold caches.
 const SKIP_SECONDS: f64 = 0.3;
@@ -49,12 +50,23 @@ pub fn measure(options: &Options) -> Result<Table, Failure> {
     Ok(table)
 }
 
+/// A connection to `target`. The congestion control is chosen before: BBR leaves a connection paced that it has begun.
+fn connect(target: SocketAddr) -> io::Result<TcpStream> {
+    let family = if target.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&socket, sockopt::TcpCongestion, &CONGESTION_CONTROL.into()).map_err(|errno| {
+        io::Error::other(format!("this kernel has no TCP congestion control `{CONGESTION_CONTROL}`: {errno}"))
+    })?;
+    nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(target))?;
+    Ok(TcpStream::from(socket))
+}
+
+/// Goodput of a TCP connection from the client to the server, in Gbit/s.
 pub(super) fn goodput([client, server]: [NetworkEnd<'_>; 2], seconds: f64) -> Result<f64, Failure> {
     let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     let listener = server.run(move || TcpListener::bind(any))?;
     let target = SocketAddr::new(server.address, listener.local_addr()?.port());
-    let mut sending = client.run(move || TcpStream::connect(target))?;
-    setsockopt(&sending, sockopt::TcpCongestion, &CONGESTION_CONTROL.into())?;
+    let mut sending = client.run(move || connect(target))?;
     let (mut receiving, _) = listener.accept()?;
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -10,6 +10,7 @@ mod prepare;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use airpath_clocks::{Estimate, identity};
 use airpath_core::Span;
@@ -278,7 +279,8 @@ fn begin(run: &RunRequest, links: &[Link], made: bool) -> Result<Ended> {
             report(run, links, results)
         });
         channels.iter().for_each(Channels::stop_asking);
-        channels.iter().for_each(|channels| channels.wait_for_ends(ssh::SHORT_PATIENCE));
+        let until = Instant::now() + ssh::SHORT_PATIENCE;
+        channels.iter().for_each(|channels| channels.wait_for_ends(until));
         concluded.unwrap_or_else(|failure| {
             stop_fetchers();
             let has_begun =

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airpath_core::{Credit, Direction, End, PduId};
 use airpath_live::ports::{JoinedPort, Port};
@@ -266,11 +266,11 @@ impl Channels {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for the ends of the connections to engines whose results came. A thread of this process still has to pass
-    /// that on: an engine that does not hear it keeps its folder.
-    pub fn wait_for_ends(&self, patience: Duration) {
+    /// Waits for the ends of the connections to engines whose results came, `until` then at most. A thread of this
+    /// process still has to pass that on: an engine that does not hear it keeps its folder.
+    pub fn wait_for_ends(&self, until: Instant) {
         let taken = self.all.iter().filter(|channel| channel.is_taken.load(Ordering::Relaxed));
-        taken.for_each(|channel| channel.wait_for_end(patience));
+        taken.for_each(|channel| channel.wait_for_end(until.saturating_duration_since(Instant::now())));
     }
 }
 
@@ -350,7 +350,7 @@ impl Channel {
     /// # Errors
     /// As [`Channel::heard`], and where nothing comes in time.
     pub fn hear(&self, patience: Duration) -> Result<Said> {
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         loop {
             if let Some(said) = self.heard()? {
                 return Ok(said);
@@ -377,7 +377,7 @@ impl Channel {
 
     /// Waits for the end of the connection.
     pub fn wait_for_end(&self, patience: Duration) {
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         while self.gone().is_none() && begun.elapsed() < patience {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -386,8 +386,6 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
     use crate::hosts::wire::{Frame, parse, read_frame};
 
@@ -415,10 +413,10 @@ mod tests {
             drop(to_us);
         });
         channels.all[0].say_taken();
-        let begun = Instant::now();
-        channels.wait_for_ends(patience);
+        let until = Instant::now() + patience;
+        channels.wait_for_ends(until);
         assert!(has_heard.load(Ordering::Relaxed));
-        assert!(begun.elapsed() < patience, "it waited for the other engine, too");
+        assert!(Instant::now() < until, "it waited for the other engine, too");
         other.join().unwrap();
     }
 }

@@ -66,7 +66,7 @@ impl Inside {
         }
         for address in addresses {
             if let IpAddr::V6(address) = address {
-                socket.wait_for_address(*address).attempting(|| attempted(&format!("wait for {address} of")))?;
+                socket.wait_for_address(*address);
             }
         }
         Ok(())

@@ -177,7 +177,7 @@ pub(super) fn bring_up(plan: &Plan<'_>, end: End, network: &NetNamespace) -> Res
     }
     for address in plan.link.addresses(end, plan.with_ipv6) {
         if let IpAddr::V6(address) = address {
-            socket.wait_for_address(address).attempting(|| format!("wait for {address} of the {}", end.name()))?;
+            socket.wait_for_address(address);
         }
     }
     Ok(())
