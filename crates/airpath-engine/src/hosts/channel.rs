@@ -266,7 +266,7 @@ impl Channels {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for the ends of the connections to engines whose results came, `until` then at most. A thread of this
+    /// Waits for the ends of the connections to engines whose results came, no longer than `until`. A thread of this
     /// process still has to pass that on: an engine that does not hear it keeps its folder.
     pub fn wait_for_ends(&self, until: Instant) {
         let taken = self.all.iter().filter(|channel| channel.is_taken.load(Ordering::Relaxed));

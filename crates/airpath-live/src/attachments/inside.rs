@@ -64,11 +64,6 @@ impl Inside {
             };
             socket.add_route(&route).attempting(|| attempted(&format!("add the route to {destination} through")))?;
         }
-        for address in addresses {
-            if let IpAddr::V6(address) = address {
-                socket.wait_for_address(*address);
-            }
-        }
         Ok(())
     }
 }

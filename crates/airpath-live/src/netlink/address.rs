@@ -23,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 impl RouteSocket {
     /// Adds an address without duplicate address detection and without the
     /// route to its prefix (so that routes can carry a congestion control).
+    /// If it is one of IPv6, packets to it are taken in afterwards; the
+    /// interface has to be up.
     ///
     /// # Errors
     /// `EEXIST` when it is there already; otherwise the kernel's.
@@ -37,14 +39,18 @@ impl RouteSocket {
             AddressAttribute::Address(address),
             AddressAttribute::Flags(AddressFlags::Nodad | AddressFlags::Noprefixroute),
         ];
-        self.acknowledged(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.acknowledged(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)?;
+        if let IpAddr::V6(address) = address {
+            self.wait_for_address(address);
+        }
+        Ok(())
     }
 
     /// Waits until the namespace takes packets to `address` in, for a second at most. The kernel adds an address of IPv6
     /// at once, but the route to it later, in a work queue; until then packets to the address are lost, on a busy machine
     /// for milliseconds. In a user's namespace whose rules of routing lead elsewhere, the address may never seem to be
     /// there: the run goes on as it would without the wait.
-    pub fn wait_for_address(&mut self, address: Ipv6Addr) {
+    fn wait_for_address(&mut self, address: Ipv6Addr) {
         let begun = Instant::now();
         while !self.is_local(address.into()).unwrap_or(false) && begun.elapsed() < PATIENCE {
             sleep(INTERVAL);
@@ -78,14 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn packets_to_an_address_are_taken_in_once_it_was_waited_for() {
+    fn packets_to_an_address_are_taken_in_once_it_is_added() {
         let Some((_network, mut socket, index)) = network() else { return };
         // A third of them or more are not local at first.
         for number in 1..=200 {
             let address = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number);
             assert!(!socket.is_local(address.into()).unwrap());
             socket.add_address(index, address.into(), 64).unwrap();
-            socket.wait_for_address(address);
             assert!(socket.is_local(address.into()).unwrap());
         }
     }
@@ -96,9 +101,8 @@ mod tests {
         let rules = "ip -6 rule add pref 1 prohibit && ip -6 rule del pref 0 table local";
         assert!(network.run(|| Command::new("sh").args(["-c", rules]).status()).unwrap().unwrap().success());
         let address = Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1);
-        socket.add_address(index, address.into(), 64).unwrap();
         let begun = Instant::now();
-        socket.wait_for_address(address);
+        socket.add_address(index, address.into(), 64).unwrap();
         assert!(begun.elapsed() >= PATIENCE);
         assert!(socket.is_local(address.into()).is_err(), "the rule does nothing");
     }

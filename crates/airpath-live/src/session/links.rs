@@ -175,11 +175,6 @@ pub(super) fn bring_up(plan: &Plan<'_>, end: End, network: &NetNamespace) -> Res
             socket.add_route(&route).map_err(|error| explain_route(plan, &route, error))?;
         }
     }
-    for address in plan.link.addresses(end, plan.with_ipv6) {
-        if let IpAddr::V6(address) = address {
-            socket.wait_for_address(address);
-        }
-    }
     Ok(())
 }
 
